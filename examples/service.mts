@@ -57,12 +57,13 @@ const receiver = new DeliveryReceiver({ secrets: { token }, onInvalid: spool.kee
 const handleCallback = toNodeHandler(receiver)
 const server = createServer((request, response) => {
   if (request.url?.startsWith('/notifications')) handleCallback(request, response)
-  else if (request.url === '/healthz') {
-    // For an alert, not for a restart, which solves none of these problems.
+  // For a readiness probe and the load balancer.
+  else if (request.url === '/readyz') response.writeHead(keeper.status().isReady ? 200 : 503).end()
+  // For alerts, and never for a probe: without callbacks, more subscriptions would end.
+  else if (request.url === '/status') {
     const { counts, problems } = keeper.status()
-    const isHealthy = counts.failing + counts.conflict + problems.length === 0
     const shown = problems.map(({ code, message }) => ({ code, message }))
-    response.writeHead(isHealthy ? 200 : 503, { 'content-type': 'application/json' })
+    response.writeHead(200, { 'content-type': 'application/json' })
     response.end(JSON.stringify({ counts, problems: shown, waiting: spool.size }))
   } else response.writeHead(404).end()
 }).listen(Number(port), emulator && '127.0.0.1') // in production on every address
@@ -77,7 +78,7 @@ const { wanted, failed } = await keeper.sweep({ onProgress: showProgress })
 if (!isStopping) {
   console.log(`${wanted - failed.length} of ${wanted} users are subscribed.`)
   await emulator?.notify({ type: 'lowEnergyAgentOpened', username: 'agent-7' })
-  console.log(`Next, in another terminal: curl http://127.0.0.1:${port}/healthz`)
+  console.log(`Next, in another terminal: curl http://127.0.0.1:${port}/status`)
 }
 
 /** At most one line a second: a first sweep makes as many requests a second as `maxRequestsPerSecond` allows. */

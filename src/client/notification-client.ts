@@ -13,6 +13,7 @@ import {
 } from '../http/send.js'
 import { undiciTransport } from '../http/undici.js'
 import { type Log, logOf } from '../logger.js'
+import { withoutEndingSlashes } from '../shared/addresses.js'
 import { channelFor, traced } from '../shared/tracing.js'
 import {
   type CreatedSubscription,
@@ -57,6 +58,11 @@ const callChannel = channelFor('call')
  * ```
  */
 export class NotificationClient implements AsyncDisposable {
+  /**
+   * The service and the tenant as text, such as `https://notifications.example.com acme`: `baseUrl`, then `auth.domain` or
+   * the user name, if there is one. A keeper's records belong to them (docs/keeper.md, Stores).
+   */
+  readonly service: string
   readonly #endpoints: SubscriptionEndpoints
   readonly #authorizer: TokenAuthorizer
   readonly #transport: Transport
@@ -72,6 +78,8 @@ export class NotificationClient implements AsyncDisposable {
     const { allowInsecureLoopback = false, auth, baseUrl, ca, dispatcher, fetch, routes } = valid
     // A copy, because the caller may change its own object.
     const headers = valid.headers && { ...valid.headers }
+    const tenant = 'domain' in auth ? auth.domain : 'username' in auth ? auth.username : ''
+    this.service = `${withoutEndingSlashes(baseUrl.href)} ${tenant}`.trim()
     this.#endpoints = new SubscriptionEndpoints({ baseUrl, routes, headers, allowInsecureLoopback })
     this.#transport = fetch ? fetchTransport(fetch) : undiciTransport({ dispatcher, ca })
     this.#retry = retryPolicy(valid.retry, defaultRetryPolicy)

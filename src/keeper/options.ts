@@ -61,6 +61,7 @@ const optionsSchema = z.lazy(() =>
       onGap: functionFor('takes a gap').optional(),
       onProblem: functionFor('takes a problem').optional(),
       sweepIntervalMs: z.number().positive().max(maxDelayMs).optional(),
+      rosterTimeoutMs: z.number().positive().max(maxDelayMs).optional(),
       maxRequestsPerSecond: z
         .union([z.number().positive(), z.literal(Number.POSITIVE_INFINITY)], 'must be a positive number')
         .optional(),
@@ -80,6 +81,7 @@ const defaults = {
   maxRemovedShare: 0.5,
   maxRequestsPerSecond: 50,
   reportStrays: true,
+  rosterTimeoutMs: 30_000,
   sweepIntervalMs: 900_000,
 } as const
 

@@ -74,7 +74,7 @@ interface OpenProblem {
 }
 
 /** Codes of problems of single users. */
-const userProblemCodes = ['CONFLICT', 'RECEIVER_SUSPECTED', 'ROSTER', 'SERVICE'] as const
+const userProblemCodes = ['CONFLICT', 'RECEIVER_SUSPECTED', 'REFUSED', 'ROSTER', 'SERVICE'] as const
 type UserProblemCode = (typeof userProblemCodes)[number]
 
 /** Reports each problem when it begins, when its users double, and when it is resolved. */
@@ -148,11 +148,14 @@ function newProblem(code: KeeperProblemCode): OpenProblem {
   return { code, message: '', sinceAt: Date.now(), usernames: new Set(), reportedUsers: 0 }
 }
 
+/** The most users that a message names. */
+const shownUsers = 5
+
 function shown(problem: OpenProblem, resolved: boolean): KeeperProblem {
   const { code, message, sinceAt, usernames, subscriptionId, reportedUsers, error } = problem
-  const [username] = usernames
-  const one = username === undefined ? '' : `${JSON.stringify(username)}: `
-  const who = usernames.size > 1 ? `${usernames.size} users: ` : one
+  const named = [...usernames].slice(0, shownUsers).map((name) => JSON.stringify(name))
+  const more = usernames.size > named.length ? ` and ${usernames.size - named.length} more` : ''
+  const who = named.length > 0 ? `${named.join(', ')}${more}: ` : ''
   return {
     code,
     message: `${resolved ? 'Resolved: ' : ''}${who}${message}`,

@@ -65,7 +65,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
     const reporter = new Reporter(resolved)
     const { problems } = reporter
     const schedule = new Schedule(resolved)
-    const store = new KeeperStore(resolved.store, name, problems)
+    const store = new KeeperStore(resolved.store, name, resolved.client.service, problems)
     const configuration = new Configuration(resolved, { store, problems, schedule })
     const index = new IndexOfNames(store)
     const users = new Users({ sweepIntervalMs, store, index, configuration, problems, schedule })
@@ -118,7 +118,9 @@ export class SubscriptionKeeper implements AsyncDisposable {
     this.#inOwnContext(() => this.#queue.watch(() => this.#sweep({ provenSince: longAgo }, {})))
   }
 
-  /** Ends the watch and running sweeps; resolves when nothing is in flight. Subscriptions stay. */
+  /**
+   * Ends the watch and running sweeps. No call begins after it; calls in flight have 10 seconds. Subscriptions stay.
+   */
   stop(): Promise<void> {
     return this.#inOwnContext(() => this.#queue.stop())
   }
@@ -160,7 +162,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
     return !isSuperseded && record.generation === generation
   }
 
-  /** What a health check shows, from memory (docs/keeper.md, Health check and alert). */
+  /** What the keeper knows, from memory (docs/keeper.md, Readiness and alerts). */
   status(): KeeperStatus {
     const counts = { active: 0, unproven: 0, conflict: 0, failing: 0 }
     // A user without a proof makes it NaN.
@@ -170,6 +172,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
       oldestProofAt = Math.min(oldestProofAt, lastProvenAt)
     }
     return {
+      isReady: this.#queue.isReady,
       counts,
       oldestProofAt: Number.isFinite(oldestProofAt) ? oldestProofAt : undefined,
       problems: this.#reporter.problems.list(),

@@ -11,8 +11,10 @@ export const longAgo = Number.NEGATIVE_INFINITY
 
 /** The time limit of the store, and how often a failing store is tried. */
 export const storeTimeoutMs = 5_000
-export const rosterTimeoutMs = 30_000
 export const callTimeoutMs = 30_000
+/** How long a stop waits for answers, and then for the rest. */
+export const stopTimeoutMs = 10_000
+export const stopGraceMs = 1_000
 
 /** By which share of an interval a proof is due earlier, or later after one of another process. */
 export const jitter = 1 / 15

@@ -5,11 +5,15 @@ import type { NotificationType } from '../notification-types.js'
 import type { KeyValueStore } from '../stores/key-value-store.js'
 import type { AssociatedValues } from '../subscriptions/schemas.js'
 
-/** What makes the keeper's calls: a `NotificationClient`, or anything else that has these three methods. */
+/**
+ * What makes the keeper's calls: a `NotificationClient`, or anything else that has these three methods. Without `service`
+ * the keeper cannot tell one service from another, so each needs a `name` or a store of its own.
+ */
 export type KeeperClient = Pick<
   NotificationClient,
   'tryCreateSubscription' | 'unsubscribe' | 'updateSubscriptionParameters'
->
+> &
+  Partial<Pick<NotificationClient, 'service'>>
 
 /** The users to subscribe: a list, or a function that is called once per interval and before every sweep. */
 export type Roster = readonly string[] | (() => readonly string[] | Promise<readonly string[]>)
@@ -25,7 +29,7 @@ export interface SubscriptionKeeperOptions {
    * a store without `compareAndSet` is for one process; `new Map()` forgets at a restart.
    */
   readonly store: KeyValueStore
-  /** The users to subscribe. A function has 30 seconds to return. */
+  /** The users to subscribe; the same in all processes. A function has `rosterTimeoutMs` to return. */
   readonly usernames: Roster
   /** The notification types of every user. */
   readonly notificationTypes: readonly NotificationType[]
@@ -50,6 +54,8 @@ export interface SubscriptionKeeperOptions {
   readonly onProblem?: ((problem: KeeperProblem) => unknown) | undefined
   /** In what time each user is checked once, in milliseconds; well below a day. Default: 900,000 (15 minutes). */
   readonly sweepIntervalMs?: number | undefined
+  /** How long `usernames` may take, in milliseconds. Default: 30,000. */
+  readonly rosterTimeoutMs?: number | undefined
   /** Requests of this process per second, on average; `Infinity` for no limit. Default: 50. */
   readonly maxRequestsPerSecond?: number | undefined
   /** How many requests of this process are in flight at most. Default: 8. */
@@ -88,7 +94,7 @@ export interface KeeperGap {
   readonly cause: 'ended' | 'replaced' | 'changed'
 }
 
-/** The kinds of problems (docs/keeper.md, Health check and alert). */
+/** The kinds of problems (docs/keeper.md, Readiness and alerts). */
 export type KeeperProblemCode =
   /** Subscriptions end: the receiver probably fails its callbacks. */
   | 'RECEIVER_SUSPECTED'
@@ -102,6 +108,8 @@ export type KeeperProblemCode =
   | 'STORE'
   /** The roster is empty, failed, or lacks too many users. With `usernames`: the client refuses to subscribe these. */
   | 'ROSTER'
+  /** The service refuses the requests of single users at every attempt. */
+  | 'REFUSED'
   /** Deliveries arrive of a subscription that the keeper does not know. */
   | 'STRAY'
   /** The service's unsubscribe or update route differs from the client's: its answers prove nothing. */
@@ -201,12 +209,17 @@ export interface KeptSubscription {
   readonly restoredCount: number
 }
 
-/** What a health check shows, from memory: at most 7 % older than an interval. */
+/** What the keeper knows, from memory: at most 7 % older than an interval. */
 export interface KeeperStatus {
+  /**
+   * Whether the first sweep of this process has ended, whatever it found: for a readiness probe. Stays true, because a
+   * process that gets no callbacks makes more subscriptions end.
+   */
+  readonly isReady: boolean
   /** Users by state, see {@link KeptSubscription.state}. */
   readonly counts: Readonly<Record<KeptSubscription['state'], number>>
   /** The oldest of all users' last proofs, in milliseconds since 1970; `undefined` if a user has none, or without users. */
   readonly oldestProofAt: number | undefined
-  /** The open problems that this process sees. */
+  /** The open problems that this process sees: for alerts, and never for a readiness probe. */
   readonly problems: readonly KeeperProblem[]
 }

@@ -184,7 +184,8 @@ describe('examples that listen until Ctrl-C', () => {
     await example.line(/^\d+ of 200 users are done, 0 of them failed\.$/)
     await example.line(/^200 of 200 users are subscribed\.$/)
     await example.line(/^Notification lowEnergyAgentOpened: .*"username":"agent-7"/)
-    expect(await example.get('/healthz')).toEqual({
+    expect(await example.get('/readyz')).toMatchObject({ status: 200 })
+    expect(await example.get('/status')).toEqual({
       status: 200,
       text: '{"counts":{"active":200,"unproven":0,"conflict":0,"failing":0},"problems":[],"waiting":0}',
     })
@@ -212,7 +213,7 @@ describe('examples that listen until Ctrl-C', () => {
     const kept = ids()
     expect(kept).toHaveLength(200)
     for (const each of [first, second]) {
-      expect(await each.get('/healthz')).toMatchObject({ status: 200 })
+      expect(await each.get('/readyz')).toMatchObject({ status: 200 })
       expect(await each.interrupt()).toBe(0)
       expect(each.errors).toEqual([])
     }

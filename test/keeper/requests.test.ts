@@ -1,5 +1,5 @@
 /** How many requests a keeper costs. */
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { defaultConfiguration, hour, minute, second } from './convergence/world.js'
 import { agents, nodeOf, problemCodes, settledWorld, statesOf, tellStories, worldOf } from './stories.js'
 
@@ -67,11 +67,53 @@ test('users who are always refused are an outage once, and not again, while deli
     for (const name of agents(20).slice(4)) world.callback(name)
     await world.time.advance(minute)
   }
-  expect(world.problems.map(({ what: { code, resolved } }) => [code, resolved])).toEqual([
-    ['SERVICE', false],
-    ['SERVICE', true],
-  ])
-  expect(problemCodes(nodeOf(world))).toEqual([])
+  const outages = world.problems.filter(({ what: { code } }) => code === 'SERVICE')
+  expect(outages.map(({ what: { resolved } }) => resolved)).toEqual([false, true])
+  expect(problemCodes(nodeOf(world))).toEqual(['REFUSED'])
+})
+
+describe('a user whom the service refuses', () => {
+  test('is a problem from the third time on, until the service accepts the user or the user leaves', async () => {
+    const world = worldOf({ users: 20 })
+    for (const name of agents(7)) world.refused.add(name)
+    const node = world.start()
+    await world.time.advance(8 * second)
+    expect(problemCodes(node)).not.toContain('REFUSED')
+    await world.time.advance(20 * minute)
+    const refused = () =>
+      node.process.run(() => node.keeper.status()).problems.find(({ code }) => code === 'REFUSED')
+    expect(refused()?.usernames?.slice().sort()).toEqual(agents(7))
+    expect(refused()?.message).toMatch(/^("agent\d", ){4}"agent\d" and 2 more: /)
+    expect(refused()?.error).toMatchObject({ status: 422 })
+    for (const name of agents(6)) world.refused.delete(name)
+    world.wanted.delete('agent6')
+    await world.time.advance(20 * minute)
+    expect(problemCodes(node)).toEqual([])
+  })
+})
+
+test('an outage is not tested with a name that the client refuses', async () => {
+  const world = worldOf({ users: 3, keeper: { usernames: ['\ud800', ...agents(3)] } })
+  world.outage = { kind: 'status', status: 503 }
+  const node = world.start()
+  await world.time.advance(10 * minute)
+  const failures = world.story.filter(
+    (line) => line.includes('"username":"\\ud800"') && line.includes('failures'),
+  )
+  expect(failures).toHaveLength(1)
+  world.outage = undefined
+  await world.time.advance(6 * minute)
+  expect(statesOf(node)).toMatchObject({ agent0: 'active', agent1: 'active', agent2: 'active' })
+})
+
+test('calls that take longer than the interval prove each user once', async () => {
+  const configuration = { ...defaultConfiguration, parameters: {} }
+  const world = worldOf({ users: 12, configuration, keeper: { sweepIntervalMs: 5 * second } })
+  world.latencyMs = () => 8 * second
+  world.start()
+  await world.time.advance(2 * minute)
+  expect(world.problems.map(({ what }) => what.message)).toEqual([])
+  expect(world.story.filter((line) => line.includes('contradict'))).toEqual([])
 })
 
 test('an outage is tested with a user without a claim, also before that user is due', async () => {

@@ -1,6 +1,6 @@
 /** Who is wanted: the roster, its faults, and users who leave. */
 import { describe, expect, test } from 'vitest'
-import { minute, second, type World } from './convergence/world.js'
+import { hour, minute, second, type World } from './convergence/world.js'
 import { agents, nodeOf, problemCodes, settledWorld, statesOf, tellStories, worldOf } from './stories.js'
 
 tellStories()
@@ -127,6 +127,68 @@ describe('a roster that', () => {
     for (const name of [...world.wanted.keys()]) if (name.startsWith('wrong')) world.wanted.delete(name)
     const report = await world.settled(nodeOf(world), (keeper) => keeper.sweep({ allowRemovals: true }))
     expect(report).toMatchObject({ wanted: 5, active: 5, removed: 7, problems: [] })
+  })
+
+  test('shrinks step by step is compared with the largest of the last day', async () => {
+    const world = await settledWorld({ users: 40 })
+    const sizes = [24, 14]
+    for (const size of sizes) {
+      for (const name of agents(40).slice(size)) world.wanted.delete(name)
+      await world.time.advance(20 * minute)
+    }
+    expect(problemCodes(nodeOf(world))).toEqual(['ROSTER'])
+    expect(subscribedIn(world)).toHaveLength(24)
+    await world.time.advance(25 * hour)
+    expect(subscribedIn(world)).toHaveLength(14)
+  })
+
+  test('changes shifts, as large as before, is believed', async () => {
+    const world = await settledWorld({ users: 20 })
+    for (let hours = 0; hours < 12; hours++) {
+      for (let count = 0; count < 4; count++) {
+        world.wanted.delete([...world.wanted.keys()][0] ?? '')
+        world.want(`shift${hours}-${count}`)
+      }
+      await world.time.advance(hour)
+    }
+    expect(world.problems).toEqual([])
+    expect(subscribedIn(world)).toEqual([...world.wanted.keys()].sort())
+  })
+
+  test('fails is asked again after 5 s, 10 s and so on, up to the interval', async () => {
+    const asked: number[] = []
+    const usernames = () => {
+      asked.push(world.time.nowMs)
+      return asked.length === 1 ? agents(2) : Promise.reject(new Error('no database'))
+    }
+    const world = worldOf({ users: 2, keeper: { usernames } })
+    world.start()
+    await world.time.advance(100 * minute)
+    const waits = asked.slice(1).map((ms, index) => Math.round((ms - (asked[index] ?? 0)) / second / 5) * 5)
+    expect(waits.slice(0, 12)).toEqual([900, 5, 10, 20, 40, 80, 160, 320, 640, 900, 900, 900])
+  })
+
+  test('is late has as much time as the options say', async () => {
+    const world = worldOf({ users: 2, keeper: { rosterTimeoutMs: 2 * minute } })
+    world.rosterMode = 'hanging'
+    world.start()
+    await world.time.advance(119 * second)
+    expect(world.problems).toEqual([])
+    await world.time.advance(2 * second)
+    expect(problemCodes(nodeOf(world))).toEqual(['ROSTER'])
+  })
+
+  test('differs between processes is a gap of each user who comes and goes', async () => {
+    const world = await settledWorld({ users: 3 })
+    const [full] = world.nodes
+    const keeper = { ...world.options.keeper, usernames: agents(2) }
+    Object.assign(world.options, { keeper })
+    world.start()
+    await world.time.advance(40 * minute)
+    const dora = world.gaps.filter(({ node, what }) => node === full && what.username === 'agent2')
+    expect(dora.length).toBeGreaterThan(0)
+    for (const { what } of dora)
+      expect(what).toMatchObject({ cause: 'changed', lastProvenAt: expect.any(Number) })
   })
 
   test('lacks half of ten users is believed', async () => {

@@ -232,6 +232,85 @@ test.each([1, 'OK', undefined, null])(
   },
 )
 
+/** A store in which one operation is as given. */
+function storeWith(changed: (kept: Map<string, string>) => Partial<KeyValueStore>): KeyValueStore {
+  const kept = new Map<string, string>()
+  const compareAndSet = (key: string, expected: string | undefined, value: string) => {
+    if (kept.get(key) !== expected) return false
+    kept.set(key, value)
+    return true
+  }
+  const store: KeyValueStore = {
+    get: (key) => kept.get(key),
+    set: (key, value) => kept.set(key, value),
+    delete: (key) => kept.delete(key),
+    compareAndSet,
+  }
+  return { ...store, ...changed(kept) }
+}
+
+test('a store where compareAndSet alone fails: nothing is sent, and one problem stays until it works', async () => {
+  let isDenied = true
+  const store = storeWith((kept) => ({
+    compareAndSet(key, expected, value) {
+      // As on Redis: only the script of a comparison may be denied.
+      if (isDenied && expected !== undefined)
+        throw new Error('NOPERM this user has no permissions to run eval')
+      if (kept.get(key) !== expected) return false
+      kept.set(key, value)
+      return true
+    },
+  }))
+  const world = worldOf({ users: 20, keeper: { store } })
+  const node = world.start()
+  await world.time.advance(5 * minute)
+  expect(world.requests).toEqual([])
+  expect(world.problems).toHaveLength(1)
+  const [problem] = node.process.run(() => node.keeper.status()).problems
+  expect(problem).toMatchObject({ code: 'STORE', message: expect.stringContaining('NOPERM') })
+  isDenied = false
+  await world.time.advance(minute)
+  expect(problemCodes(node)).toEqual([])
+  expect(world.service.active('keeper')).toHaveLength(20)
+})
+
+test('a key that can be read and not written stays one problem until it was written', async () => {
+  let isReadOnly = false
+  const isRecord = (key: string) => key.includes(':user:')
+  const store = storeWith((kept) => ({
+    compareAndSet(key, expected, value) {
+      if (isReadOnly && isRecord(key)) throw new Error('READONLY')
+      if (kept.get(key) !== expected) return false
+      kept.set(key, value)
+      return true
+    },
+  }))
+  const world = worldOf({ users: 1, keeper: { store } })
+  const node = world.start()
+  await world.time.advance(minute)
+  isReadOnly = true
+  await world.time.advance(2 * hour)
+  expect(problemCodes(node)).toEqual(['STORE'])
+  expect(world.problems).toHaveLength(1)
+  isReadOnly = false
+  await world.time.advance(20 * minute)
+  expect(problemCodes(node)).toEqual([])
+})
+
+test('a write that is repeated after a lost answer, and answered `false`, is found by what is stored', async () => {
+  const store = storeWith((kept) => ({
+    compareAndSet(key, expected, value) {
+      if (kept.get(key) === expected) kept.set(key, value)
+      return false
+    },
+  }))
+  const world = worldOf({ users: 20, keeper: { store } })
+  const node = world.start(undefined, false)
+  const report = await world.settled(node, (keeper) => keeper.sweep())
+  expect(report).toMatchObject({ active: 20, failed: [], problems: [] })
+  expect(world.time.nowMs).toBeLessThan(10 * second)
+})
+
 test('a slow store costs time, and nothing else', async () => {
   const world = await settledWorld({ users: 5 })
   world.store.mode = 'slow'

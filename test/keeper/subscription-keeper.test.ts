@@ -168,11 +168,12 @@ test.each([null, 'compare'])('a store whose compareAndSet is %j is refused', asy
   expect(() => bench.keeper({ store: store as Map<string, string> })).toThrow(ConfigurationError)
 })
 
-test('two names that differ in half a surrogate pair only have a record each', async () => {
+test('a name with half a surrogate pair is refused, and has no record', async () => {
   await using bench = await Bench.start()
   const keeper = bench.keeper({ usernames: ['\ud800', '\ud801', 'alice'] })
   expect(await keeper.sweep()).toMatchObject({ active: 1, failed: [{}, {}] })
   expect(bench.problems.map(({ code }) => code)).toEqual(['ROSTER', 'ROSTER'])
+  expect([...bench.store.keys()].filter((key) => key.includes(':user:'))).toHaveLength(1)
 })
 
 describe('what the client would refuse', () => {

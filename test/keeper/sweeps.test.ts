@@ -144,7 +144,7 @@ describe('a keeper on watch', () => {
     expect(statesOf(node)).toEqual({ agent0: 'active', agent1: 'active' })
   })
 
-  test('has stopped when the roster has answered', async () => {
+  test('has stopped when the roster has answered, or after eleven seconds', async () => {
     let answers = 0
     const usernames = async () => {
       await new Promise((resolve) => setTimeout(resolve, 20 * second))
@@ -157,7 +157,58 @@ describe('a keeper on watch', () => {
     await world.time.advance(15 * minute + 10 * second)
     expect(answers).toBe(1)
     await world.settled(node, (keeper) => keeper.stop())
+    expect(answers).toBe(1)
+    expect(world.time.nowMs).toBeLessThan(15 * minute + 22 * second)
+    await world.time.advance(hour)
     expect(answers).toBe(2)
+  })
+
+  test('that was stopped while the service hangs sends nothing more, and has stopped in eleven seconds', async () => {
+    const world = worldOf({ users: 100 })
+    world.outage = { kind: 'late', effectAfterMs: 0 }
+    const node = world.start()
+    await world.time.advance(3 * second)
+    const before = world.requests.length
+    await world.settled(node, (keeper) => keeper.stop())
+    expect(world.time.nowMs).toBeLessThan(15 * second)
+    world.outage = undefined
+    await world.time.advance(10 * minute)
+    expect(world.requests).toHaveLength(before)
+    node.process.run(() => node.keeper.start())
+    await world.time.advance(5 * minute)
+    expect(world.service.active('keeper')).toHaveLength(100)
+  })
+
+  test('gives calls in flight time for their answer when it is stopped', async () => {
+    const world = worldOf({ users: 1 })
+    world.outage = { kind: 'late', effectAfterMs: 0, answerAfterMs: 9 * second }
+    const node = world.start()
+    await world.time.advance(second)
+    await world.settled(node, (keeper) => keeper.stop())
+    expect(node.keeper.subscription('agent0')?.subscriptionId).toBe(world.ids.agent0)
+  })
+
+  test('is ready when its first sweep has ended, and stays ready', async () => {
+    const world = worldOf({ users: 100, keeper: { maxRequestsPerSecond: 20 } })
+    const node = world.start()
+    const isReady = () => node.process.run(() => node.keeper.status().isReady)
+    await world.time.advance(3 * second)
+    expect(isReady()).toBe(false)
+    await world.time.advance(4 * second)
+    expect(isReady()).toBe(true)
+    world.end(agents(100))
+    world.outage = { kind: 'unreachable' }
+    world.rosterMode = 'throwing'
+    await world.time.advance(hour)
+    expect(isReady()).toBe(true)
+  })
+
+  test('that is stopped in its first sweep is not ready', async () => {
+    const world = worldOf({ users: 100, keeper: { maxRequestsPerSecond: 20 } })
+    const node = world.start()
+    await world.time.advance(3 * second)
+    await world.settled(node, (keeper) => keeper.stop())
+    expect(node.process.run(() => node.keeper.status().isReady)).toBe(false)
   })
 
   test('keeps to its rate and its concurrency', async () => {
@@ -176,6 +227,19 @@ test('two processes that start together subscribe each user once', async () => {
   expect(world.requests.length).toBeLessThanOrEqual(32)
   expect(world.service.subscriptions).toHaveLength(30)
   for (const node of nodes) expect(Object.values(statesOf(node))).toEqual(agents(30).map(() => 'active'))
+})
+
+test('unsubscribeAll right after users have left ends in ten seconds, whenever it is called', async () => {
+  for (let run = 0; run < 50; run++) {
+    const world = await settledWorld({ users: 20, seed: run, keeper: { sweepIntervalMs: 5 * second } })
+    await world.time.advance(run * 97)
+    for (const name of agents(5)) world.wanted.delete(name)
+    const calledAtMs = world.time.nowMs
+    const report = await world.settled(nodeOf(world), (keeper) => keeper.unsubscribeAll())
+    expect(report).toMatchObject({ failed: [], problems: [] })
+    expect(world.time.nowMs - calledAtMs).toBeLessThan(10 * second)
+    expect(world.service.active('keeper')).toEqual([])
+  }
 })
 
 test('unsubscribeAll ends the watch and every subscription that the keeper made, and no other', async () => {

@@ -427,7 +427,7 @@ describe('the page of the emulator', () => {
 describe('elsewhere', () => {
   readers('the nearest name', (text) => nearestName(text, ['behavioral', 'x'.repeat(100)]), ['«behavioral»'])
 
-  readers('the record of a keeper', parseRecord, ['«[»', '{"username":"«x»"}'])
+  readers('the record of a keeper', (text) => parseRecord(text, 'alice'), ['«[»', '{"username":"«x»"}'])
 
   readers('a flag', (text) => expect(() => readFlags('check', [`--${text}`], {})).toThrow(UsageError), [
     '«-»',

@@ -1,7 +1,6 @@
 /** Sends one call to the service and classifies its outcome. */
 import {
   ApiError,
-  ConfigurationError,
   ConnectionError,
   InvalidRequestError,
   NotificationError,
@@ -31,10 +30,11 @@ import type { KeeperClient } from '../types.js'
 
 /**
  * Why a user could not be reconciled. `INVALID`: the client refuses the request and sent nothing. `REFUSED`: the service
- * refused this request. `STORE`: the user's record cannot be read or written. `BUG`: the keeper has thrown.
+ * refused this request. `BLOCKED`: the route is wrong. `STORE`: the user's record cannot be read or written. `BUG`: the
+ * keeper has thrown.
  */
 export interface Failure {
-  readonly kind: 'CREDENTIALS' | 'SERVICE' | 'REFUSED' | 'INVALID' | 'STORE' | 'BUG'
+  readonly kind: 'CREDENTIALS' | 'SERVICE' | 'REFUSED' | 'BLOCKED' | 'INVALID' | 'STORE' | 'BUG'
   readonly error: unknown
   readonly retryAfterMs?: number | undefined
 }
@@ -44,16 +44,16 @@ export type CallResult =
   | { readonly kind: 'answered'; readonly reply: Reply; readonly error?: unknown }
   | { readonly kind: 'refused' | 'lost'; readonly failure: Failure }
 
-/** The keeper itself repeats calls, so that no request leaves long after its claim. */
-const once = { retry: false, timeoutMs: callTimeoutMs } as const
-
-/** Never rejects. @param values - parameters and headers */
+/** Never rejects. @param values - parameters and headers @param signal - ends the wait for the answer */
 export async function sendCall(
   client: KeeperClient,
   call: PlannedCall,
   username: string,
   values: UpdateSubscriptionParametersInput,
+  signal: AbortSignal,
 ): Promise<CallResult> {
+  // The keeper itself repeats calls, so that no request leaves long after its claim.
+  const once = { retry: false, timeoutMs: callTimeoutMs, signal } as const
   const send = async (): Promise<Reply> => {
     if (call.kind === 'unsubscribe') await client.unsubscribe(call.id, once)
     else if (call.kind === 'update') await client.updateSubscriptionParameters(call.id, values, once)
@@ -113,7 +113,7 @@ function mayHaveTakenEffect(isCreate: boolean, error: unknown): boolean {
 }
 
 function failureKindOf(error: unknown): Failure['kind'] {
-  if (error instanceof InvalidRequestError || error instanceof ConfigurationError) return 'INVALID'
+  if (error instanceof InvalidRequestError) return 'INVALID'
   if (error instanceof TokenRequestError) {
     return isTokenRefused(error.status) ? 'CREDENTIALS' : 'SERVICE'
   }

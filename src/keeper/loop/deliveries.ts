@@ -31,7 +31,8 @@ export class Deliveries {
     const user = users.byId.get(id)
     if (user === undefined) {
       // The command line's `check` delivers with the id 0, which no subscription has.
-      const mayBeStray = Number.isSafeInteger(id) && id !== 0 && !users.formerIds.has(id)
+      const mayBeStray =
+        Number.isSafeInteger(id) && id !== 0 && !users.byId.has(id) && !users.formerIds.has(id)
       if (!isWatching || !reportStrays || !mayBeStray) return
       const unknown = this.#unknown.get(id) ?? { firstSince: now(), lastSince: now() }
       unknown.lastSince = now()

@@ -61,7 +61,7 @@ export class CircuitBreaker {
   /** @param userCount - with fewer users than three, all of them make an outage */
   failed({ schedule, username }: User, { kind, error, retryAfterMs }: Failure, userCount: number): void {
     // Nothing was sent, so the service's state is unknown.
-    if (kind === 'INVALID' || kind === 'STORE' || kind === 'BUG') return
+    if (kind === 'INVALID' || kind === 'STORE' || kind === 'BUG' || kind === 'BLOCKED') return
     const before = this.#outage
     // In an outage, any other call was already in flight.
     if (before !== undefined && this.#tester !== username) return
@@ -82,6 +82,14 @@ function codeOf(kind: OutageKind): 'CREDENTIALS' | 'SERVICE' {
   return kind === 'CREDENTIALS' ? kind : 'SERVICE'
 }
 
+/** What runs from a start or a sweep until the next stop. */
+export class Run {
+  /** No call begins after it. */
+  isStopped = false
+  /** Ends the calls in flight. */
+  readonly calls = new AbortController()
+}
+
 export class Limiter {
   readonly #circuit: CircuitBreaker
   readonly #spacingMs: number
@@ -99,16 +107,20 @@ export class Limiter {
   /**
    * Waits until a request for this user may leave.
    *
-   * @returns false in an outage; after true, {@link Limiter.leave} must follow
+   * @returns false in an outage, or after a stop; after true, {@link Limiter.leave} must follow
    */
-  async enter(username: string): Promise<boolean> {
-    if (this.#circuit.outage !== undefined && !this.#circuit.isTestDue) return false
+  async enter(username: string, run: Run): Promise<boolean> {
+    if (run.isStopped || (this.#circuit.outage !== undefined && !this.#circuit.isTestDue)) return false
     if (this.#free > 0) this.#free--
     else await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    if (run.isStopped) {
+      this.leave(username)
+      return false
+    }
     const leavesFrom = Math.max(now(), this.#nextFrom)
     this.#nextFrom = leavesFrom + this.#spacingMs
     if (leavesFrom > now()) await delay(Math.ceil(leavesFrom - now()))
-    const mayEnter = this.#circuit.enter(username)
+    const mayEnter = !run.isStopped && this.#circuit.enter(username)
     if (!mayEnter) this.leave(username)
     return mayEnter
   }

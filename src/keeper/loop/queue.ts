@@ -1,5 +1,6 @@
 /** Reconciles users when they are due, while the watch or a sweep runs. A sweep makes all users due, waits and counts. */
 import { singleFlight } from '../../shared/calls.js'
+import { backoffMs, settlesWithin } from '../../shared/waits.js'
 import { type Configuration, supersededMessage } from '../memory/configuration.js'
 import { type KeeperStore, StoreFailure } from '../memory/keeper-store.js'
 import type { RosterReader, RosterRequest } from '../memory/roster.js'
@@ -14,11 +15,13 @@ import {
   minute,
   now,
   retryWaitMs,
+  stopGraceMs,
+  stopTimeoutMs,
   storeTimeoutMs,
   sweepPatienceMs,
 } from '../timing.js'
 import type { Deliveries } from './deliveries.js'
-import type { CircuitBreaker } from './outage-and-limits.js'
+import { type CircuitBreaker, Run } from './outage-and-limits.js'
 import type { Ending, Reconciler } from './reconcile.js'
 import type { Schedule } from './schedule.js'
 import { type Counted, type OnProgress, SweepCount } from './sweep.js'
@@ -28,6 +31,8 @@ const tickMs = 1_000
 const stoodStillMs = minute
 /** Users at once per request in flight, because store operations take most of a reconciliation. */
 const usersPerRequest = 4
+/** A user who is refused as often is a problem. */
+const reportedRefusals = 3
 
 export interface SweepRequest extends RosterRequest {
   /** Proofs since then are enough; monotonic. */
@@ -59,8 +64,10 @@ export class Queue {
   /** Users who were due when it was made, the next one last. */
   #batch: User[] = []
   #isWatching = false
+  #run = new Run()
   /** Calls of {@link Queue.stop} in progress. */
   #stops = 0
+  #isReady = false
   /** Set while the watch or a sweep runs. */
   #timer: NodeJS.Timeout | undefined
   /** When the last two ticks came, by the wall clock: the monotonic clock may stop while a machine sleeps. */
@@ -72,6 +79,11 @@ export class Queue {
 
   constructor(parts: QueueParts) {
     this.#parts = parts
+  }
+
+  /** Whether a sweep has ended. */
+  get isReady(): boolean {
+    return this.#isReady
   }
 
   get isWatching(): boolean {
@@ -91,13 +103,22 @@ export class Queue {
     this.#startTicking()
   }
 
-  /** Ends the watch and running sweeps; resolves when nothing is in flight. */
+  /** Ends the watch and running sweeps. Resolves when nothing is in flight, at the latest after {@link stopTimeoutMs}. */
   async stop(): Promise<void> {
+    const run = this.#run
+    run.isStopped = true
+    this.#run = new Run()
     this.#stops++
     this.#isWatching = false
-    this.#stopTicking()
     this.#endBlockedSweeps()
-    await Promise.allSettled([...this.#inFlight, ...this.#sweepCalls, ...this.#background])
+    const ended = Promise.allSettled([...this.#inFlight, ...this.#sweepCalls, ...this.#background])
+    if (!(await settlesWithin(stopTimeoutMs, ended))) {
+      run.calls.abort(new Error(stoppedMessage))
+      // What still hangs is a store, a roster or a client of the user.
+      await settlesWithin(stopGraceMs, ended)
+    }
+    this.#sweepCalls.clear()
+    this.#stopTicking()
     this.#stops--
   }
 
@@ -123,10 +144,12 @@ export class Queue {
   }
 
   async #sweep(request: SweepRequest, onProgress: OnProgress): Promise<Counted> {
-    const obstacle = await this.#prepare(request)
+    const run = this.#run
+    const obstacle = await this.#prepare(request, run)
     if (obstacle !== undefined) {
       // Read again as soon as the obstacle is gone.
       this.#parts.schedule.setRosterDue(0)
+      this.#isReady ||= !run.isStopped
       return this.#reportOfNothing(request, obstacle)
     }
     const sweep = new SweepCount(this.#parts.users.all.values(), request.provenSince, onProgress)
@@ -137,17 +160,19 @@ export class Queue {
     this.#advance()
     await sweep.ended
     this.#sweeps.delete(sweep)
+    this.#isReady ||= !run.isStopped
     return sweep.report()
   }
 
   /** Reads configuration and roster. @returns the reason if no user can be reconciled */
-  async #prepare(request: SweepRequest): Promise<Error | undefined> {
+  async #prepare(request: SweepRequest, run: Run): Promise<Error | undefined> {
     const { configuration } = this.#parts
     const patientUntil = now() + sweepPatienceMs
-    while (this.#stops === 0) {
+    const isStopped = () => run.isStopped || this.#stops > 0
+    while (!isStopped()) {
       try {
         await configuration.synchronize()
-        if (this.#stops > 0) break
+        if (isStopped()) break
         await this.#readRoster(request)
         const { generation, isSuperseded } = configuration.state
         // A rotation meanwhile has made the generation unknown: once more.
@@ -227,10 +252,13 @@ export class Queue {
   }
 
   async #readRoster(request: RosterRequest): Promise<void> {
-    const { roster, schedule } = this.#parts
+    const { roster, schedule, sweepIntervalMs } = this.#parts
     schedule.beginRoster()
     try {
       await roster.read(request)
+      const { failures } = roster
+      if (failures > 0)
+        schedule.setRosterDue(backoffMs(failures, { firstMs: storeTimeoutMs, maxMs: sweepIntervalMs }))
     } catch (error) {
       // Tried again together with a store that failed.
       schedule.setRosterDue(storeTimeoutMs)
@@ -260,7 +288,7 @@ export class Queue {
     this.#batch = [...due.filter((user) => !isMissing(user)), ...due.filter(isMissing).reverse()]
   }
 
-  get #isReady(): boolean {
+  get #mayBegin(): boolean {
     const { circuit, configuration, store } = this.#parts
     const { generation, isSuperseded } = configuration.state
     if (this.#timer === undefined || this.#stops > 0 || store.isFailing) return false
@@ -271,7 +299,7 @@ export class Queue {
   #beginDue(): void {
     const { circuit, concurrency } = this.#parts
     const room = () => (circuit.outage === undefined ? usersPerRequest * concurrency : 1)
-    while (this.#isReady && this.#inFlight.size < room()) {
+    while (this.#mayBegin && this.#inFlight.size < room()) {
       const user = this.#next()
       if (user === undefined) return
       const working = this.#work(user).finally(() => {
@@ -295,6 +323,8 @@ export class Queue {
   #outageTester(): User | undefined {
     for (const user of this.#parts.users.all.values()) {
       const { isWanted, record, schedule } = user
+      // After a failure the user keeps to the schedule: the client may refuse the name.
+      if (schedule.failures > 0 && schedule.dueFrom > now()) continue
       const mayCall = record === undefined || (!record.claim && restoreLeftMs(record, Date.now()) === 0)
       if (isWanted && mayCall && !schedule.isInFlight) return user
     }
@@ -307,7 +337,7 @@ export class Queue {
     if (now() - this.#workedSince > longestWorkMs) await this.#pause()
     // In an outage the reconciliation must make a call.
     const provenSince = circuit.outage === undefined ? schedule.provenSince : now()
-    const reconciled = await reconciler.reconcile(user, provenSince)
+    const reconciled = await reconciler.reconcile(user, provenSince, this.#run)
     const { gaps, ending } = reconciled
     schedule.end(user.schedule, this.#noteEnding(user, ending))
     for (const sweep of this.#sweeps) sweep.note(user, reconciled, schedule.leftMs(user.schedule))
@@ -325,13 +355,17 @@ export class Queue {
   /** Counts failures. @returns how long the user can wait now, in ms */
   #noteEnding({ schedule, username }: User, ending: Ending): number {
     if (ending.kind !== 'failed') {
-      if (!['claimed', 'prevented', 'gone'].includes(ending.kind)) schedule.failures = 0
+      if (!['claimed', 'prevented', 'gone'].includes(ending.kind))
+        Object.assign(schedule, { failures: 0, refusals: 0 })
       const isAtRest = ending.kind === 'done' || ending.kind === 'conflict'
       return isAtRest ? Math.max(1_000, ending.againMs) : ending.againMs
     }
-    const { log } = this.#parts.reporter
+    const { log, problems } = this.#parts.reporter
     const { againMs, failure } = ending
     const failures = ++schedule.failures
+    schedule.refusals = failure.kind === 'REFUSED' ? schedule.refusals + 1 : 0
+    if (schedule.refusals >= reportedRefusals)
+      problems.addUser('REFUSED', username, refusedMessage, failure.error)
     const fields = { username, failures, err: failure.error }
     if (failure.kind === 'BUG') log('error', { event: 'reconcile.broken', ...fields }, bugMessage)
     else log('warn', { event: 'subscription.failed', ...fields }, failureMessage)
@@ -340,6 +374,9 @@ export class Queue {
 }
 
 const stoppedMessage = 'The keeper was stopped before the sweep came to this user.'
+const refusedMessage =
+  'The service refuses the requests of this user at every attempt: see the error. Correct the roster, or ask the operator ' +
+  'of the service. The user is not subscribed.'
 const untriedMessage = 'This user was not tried: the service or the store fails. The next sweep tries again.'
 const bugMessage = 'A bug of the keeper stopped a reconciliation: please report it. The user is tried again'
 const failureMessage = 'A user could not be kept subscribed, and is tried again'

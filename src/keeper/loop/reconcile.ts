@@ -20,7 +20,7 @@ import {
 } from '../timing.js'
 import type { KeeperClient, KeeperGap } from '../types.js'
 import { type CallResult, type Failure, sendCall } from './call.js'
-import type { CircuitBreaker, Limiter, RouteTrust } from './outage-and-limits.js'
+import type { CircuitBreaker, Limiter, RouteTrust, Run } from './outage-and-limits.js'
 
 /** The most calls in one reconciliation: the service contradicts itself if more are needed. */
 const maxCalls = 8
@@ -62,6 +62,9 @@ interface Reconciliation {
   readonly user: User
   /** Proofs since then are enough; monotonic. */
   readonly provenSince: number
+  readonly run: Run
+  /** Whether a call has proven the subscription, however long it took. */
+  isProven: boolean
   /** The record as it is now, without a claim. What the store holds, with a claim, is `user.record`. */
   assumed: UserRecord
   /** Whether the store had no record. */
@@ -100,12 +103,14 @@ export class Reconciler {
    *
    * @param provenSince - proofs since then are enough; monotonic
    */
-  async reconcile(user: User, provenSince: number): Promise<Reconciled> {
+  async reconcile(user: User, provenSince: number, run: Run): Promise<Reconciled> {
     const { configuration, routes } = this.#parts
     const assumed = newRecord(user.username, configuration.spec, Date.now())
     const current: Reconciliation = {
       user,
       provenSince,
+      run,
+      isProven: false,
       assumed,
       isNew: false,
       learnt: {},
@@ -129,6 +134,7 @@ export class Reconciler {
   async #run(current: Reconciliation): Promise<Ending> {
     const { configuration, users } = this.#parts
     const { user } = current
+    if (!user.username.isWellFormed()) return this.#invalid(user.username, new Error(surrogateMessage))
     const wasKnown = user.record !== undefined
     const read = await users.read(user)
     current.isNew = read === undefined
@@ -141,7 +147,10 @@ export class Reconciler {
     if (staleMs > 0) {
       return { kind: 'claimed', againMs: Math.min(staleMs, claimLookMs), error: new Error(claimedMessage) }
     }
-    current.assumed = absorb(assumeEffect(read ?? current.assumed), user.delivery)
+    const known = absorb(assumeEffect(read ?? user.removed ?? current.assumed), user.delivery)
+    // The id of two users is used for neither.
+    const isShared = known.id !== undefined && users.byId.get(known.id) !== user
+    current.assumed = isShared ? { ...known, id: undefined, idUnsure: true } : known
     for (let calls = 0; calls < maxCalls; calls++) {
       const facts = this.#facts(current)
       if (facts === undefined) return this.#prevented()
@@ -155,7 +164,7 @@ export class Reconciler {
   }
 
   /** @returns `undefined` if another process has a newer configuration */
-  #facts({ assumed, provenSince, user }: Reconciliation): Facts | undefined {
+  #facts({ assumed, isProven, provenSince, user }: Reconciliation): Facts | undefined {
     const { configuration, existing, routes } = this.#parts
     const { generation, isSuperseded, values } = configuration.state
     if (isSuperseded || generation === undefined) return undefined
@@ -166,7 +175,7 @@ export class Reconciler {
       names,
       generation,
       isWanted: user.isWanted,
-      wantsProof: user.checkedSince < provenSince || now() >= user.checkDueFrom,
+      wantsProof: !isProven && (user.checkedSince < provenSince || now() >= user.checkDueFrom),
       wantsProofById:
         user.provenId !== user.record?.id || user.proofs % proofsPerId === 0 || !routes.isProven('update'),
       mayRestore: restoreLeftMs(assumed, at) === 0,
@@ -195,7 +204,7 @@ export class Reconciler {
         // A restored subscription that lasts shows that the receiver works again, also without a delivery.
         const { provenAt = at, restoredAt = 0 } = assumed
         const hasLasted = Math.abs(provenAt - restoredAt) >= Math.max(calmAfterEndMs, sweepIntervalMs)
-        problems.removeUser(username, hasLasted ? undefined : ['CONFLICT', 'ROSTER', 'SERVICE'])
+        problems.removeUser(username, hasLasted ? undefined : ['CONFLICT', 'REFUSED', 'ROSTER', 'SERVICE'])
         return { kind, againMs: user.checkDueFrom - now() }
       }
       case 'wait':
@@ -204,7 +213,7 @@ export class Reconciler {
         problems.addUser('CONFLICT', username, conflictMessage)
         return { kind, againMs: user.checkDueFrom - now(), error: new Error(inTheWayMessage) }
       default: {
-        const failure = { kind: 'REFUSED', error: new Error(blockedMessage) } as const
+        const failure = { kind: 'BLOCKED', error: new Error(blockedMessage) } as const
         return { kind: 'failed', againMs: Math.min(brokenAnswerMs, sweepIntervalMs), failure }
       }
     }
@@ -238,17 +247,17 @@ export class Reconciler {
     if ('id' in call && !routes.begin(call.kind, username)) {
       return { kind: 'prevented', againMs: 1_000, error: new Error(testedMessage) }
     }
-    if (!(await limiter.enter(username))) {
+    if (!(await limiter.enter(username, current.run))) {
       return this.#prevented(Math.max(0, (circuit.outage?.nextTestFrom ?? 0) - now()))
     }
     try {
       await this.#claim(current, call, facts)
       const { generation, isSuperseded, values } = configuration.state
-      if (isSuperseded || generation !== facts.generation || user.isWanted !== facts.isWanted)
-        return undefined
+      const isOutdated = generation !== facts.generation || user.isWanted !== facts.isWanted
+      if (isSuperseded || isOutdated || current.run.isStopped) return undefined
       current.isClaimUnused = false
       const sent = { since: now(), at: Date.now() }
-      const result = await sendCall(client, call, username, values)
+      const result = await sendCall(client, call, username, values, current.run.calls.signal)
       const failure = this.#settle(current, call, result, facts, sent)
       const isRefused = result.kind === 'answered' && result.reply.kind === 'refused'
       if (failure !== undefined) circuit.failed(user, failure, users.all.size)
@@ -310,6 +319,7 @@ export class Reconciler {
     if (proves !== undefined) routes.prove(proves)
     if (learnt.inconclusive === undefined || 'id' in call) current.idError = error
     if (refutes !== undefined) routes.refute(refutes, error ?? current.idError)
+    current.isProven ||= proven !== undefined
     if (proven !== undefined) users.noteProof(user, sent.since, proven === 'id' ? record.id : undefined)
     Object.assign(current, { assumed: record, learnt })
     if (isCreated) {
@@ -335,7 +345,7 @@ export class Reconciler {
     result: CallResult,
     failure: Failure | undefined,
   ): Ending | undefined {
-    const { reporter, sweepIntervalMs } = this.#parts
+    const { reporter } = this.#parts
     if (result.kind === 'answered' && result.reply.kind === 'unreadable' && kind === 'recreate') {
       // Each further attempt would leave another subscription, or end the previous one.
       const { error } = result
@@ -343,10 +353,14 @@ export class Reconciler {
       reporter.problems.addUser('SERVICE', username, message, error)
       return { kind: 'failed', againMs: brokenAnswerMs, failure: { kind: 'SERVICE', error } }
     }
-    if (failure?.kind !== 'INVALID') return failure && { kind: 'failed', failure }
-    const message = `${messageOf(failure.error)} ${invalidMessage}`
-    reporter.problems.addUser('ROSTER', username, message, failure.error)
-    return { kind: 'failed', againMs: sweepIntervalMs, failure }
+    if (failure?.kind === 'INVALID') return this.#invalid(username, failure.error)
+    return failure && { kind: 'failed', failure }
+  }
+
+  #invalid(username: string, error: unknown): Ending {
+    const { reporter, sweepIntervalMs } = this.#parts
+    reporter.problems.addUser('ROSTER', username, `${messageOf(error)} ${invalidMessage}`, error)
+    return { kind: 'failed', againMs: sweepIntervalMs, failure: { kind: 'INVALID', error } }
   }
 }
 
@@ -371,6 +385,7 @@ const conflictMessage =
   'The service has another subscription with this callback URL, whose id the keeper does not know: a joint subscription, ' +
   'one of another environment, or one that this keeper made and lost. Unsubscribe it by its id, which a STRAY names ' +
   'after its next deliveries, or use another callback URL.'
+const surrogateMessage = 'The name has half a surrogate pair.'
 const invalidMessage = 'Correct the roster or the options: until then nothing is sent.'
 const endedMessage =
   'The subscription had ended and is restored. The service ends a subscription after three failed callbacks in a row: the ' +

@@ -9,6 +9,8 @@ export interface UserSchedule {
   isInFlight: boolean
   /** In a row. */
   failures: number
+  /** How many of the last failures were refusals of the service. */
+  refusals: number
 }
 
 export class Schedule {
@@ -30,7 +32,7 @@ export class Schedule {
   }
 
   newUser(): UserSchedule {
-    return { dueFrom: longAgo, rounds: this.#rounds, isInFlight: false, failures: 0 }
+    return { dueFrom: longAgo, rounds: this.#rounds, isInFlight: false, failures: 0, refusals: 0 }
   }
 
   markDue(user: UserSchedule): void {

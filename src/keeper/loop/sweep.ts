@@ -88,6 +88,6 @@ export class SweepCount {
 
 /** Whether an attempt a moment later would fail again. */
 function isFinal(ending: Ending): boolean {
-  if (ending.kind === 'failed') return ['INVALID', 'REFUSED', 'BUG'].includes(ending.failure.kind)
+  if (ending.kind === 'failed') return ['INVALID', 'REFUSED', 'BLOCKED', 'BUG'].includes(ending.failure.kind)
   return ending.kind === 'conflict' || ending.kind === 'waiting'
 }

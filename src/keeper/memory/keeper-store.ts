@@ -2,8 +2,9 @@
  * The keeper's access to its store. While the store fails, every operation throws, and nothing is sent. If only one key
  * fails, the fault is of that key. Both are reported.
  */
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { singleFlight } from '../../shared/calls.js'
+import { excerpt, messageOf } from '../../shared/text.js'
 import { withTimeLimit } from '../../shared/waits.js'
 import type { KeyValueStore } from '../../stores/key-value-store.js'
 import type { Problems } from '../reporter.js'
@@ -28,15 +29,18 @@ const roundPauseMs = 20
 
 export class KeeperStore {
   readonly #store: KeyValueStore
-  readonly #name: string
+  /** Begins every key. */
+  readonly #prefix: string
   readonly #problems: Problems
   #isFailing = false
+  #isTested = false
   /** Why the store can never be used. */
   #refusal: Error | undefined
 
-  constructor(store: KeyValueStore, name: string, problems: Problems) {
+  /** @param service - the records of another service are not believed; without it, all are */
+  constructor(store: KeyValueStore, name: string, service: string | undefined, problems: Problems) {
     this.#store = store
-    this.#name = name
+    this.#prefix = service === undefined ? name : `${name}:${hashOf(service).slice(0, 12)}`
     this.#problems = problems
   }
 
@@ -46,6 +50,8 @@ export class KeeperStore {
 
   /** An unreadable value counts as missing, and is reported. @throws StoreFailure, KeyFailure */
   async read<Value>(key: string, parse: (text: string) => Parsed<Value>): Promise<Stored<Value>> {
+    // Nothing may be sent before it is known that an id can be kept.
+    if (!this.#isTested) await this.check()
     let text = await this.#get(key)
     if (text === undefined) {
       // Some stores return nothing when they fail, so a missing value counts only after a test of the store.
@@ -70,17 +76,22 @@ export class KeeperStore {
     if (this.#store.compareAndSet === undefined) {
       // Nothing else writes between these steps: the only process writes a key once at a time.
       if ((await this.#get(key)) !== expected) return false
-      await this.#attempt(key, (name) => this.#store.set(name, text, ttlMs))
+      await this.#attempt(writingOf(key), () => this.#store.set(this.#nameOf(key), text, ttlMs))
       return true
     }
-    const isStored = await this.#attempt(key, (name) =>
-      this.#store.compareAndSet?.(name, expected, text, ttlMs),
-    )
+    const isStored = await this.#attempt(writingOf(key), () => this.#swap(key, expected, text, ttlMs))
+    // A client that repeats a write whose answer was lost finds its own text.
+    return isStored || (await this.#get(key)) === text
+  }
+
+  /** `compareAndSet` of the store. */
+  async #swap(key: string, expected: string | undefined, text: string, ttlMs?: number): Promise<boolean> {
+    const isStored: unknown = await this.#store.compareAndSet?.(this.#nameOf(key), expected, text, ttlMs)
     if (typeof isStored === 'boolean') return isStored
     // An unclear result must not be guessed.
     const what = isStored === undefined ? 'nothing' : `a value of type ${typeof isStored}`
     this.#refusal = new TypeError(refusalMessage(what))
-    throw this.#fail(this.#refusal)
+    throw this.#refusal
   }
 
   /**
@@ -97,10 +108,14 @@ export class KeeperStore {
     throw this.failKey(key, new Error('Another process changed the value at every attempt.'))
   }
 
-  /** Reports that a key cannot be read or written, until an operation on the key succeeds. */
+  /** Reports that a key cannot be written, until it was. */
   failKey(key: string, cause: unknown): KeyFailure {
-    const failure = new KeyFailure(keyMessage(this.#nameOf(key)), { cause })
-    this.#problems.begin('STORE', failure.message, { about: key, error: cause })
+    return this.#failOperation(writingOf(key), cause)
+  }
+
+  #failOperation(operation: KeyOperation, cause: unknown): KeyFailure {
+    const failure = new KeyFailure(keyMessage(operation.verb, this.#nameOf(operation.key)), { cause })
+    this.#problems.begin('STORE', failure.message, { about: aboutOf(operation), error: cause })
     return failure
   }
 
@@ -112,54 +127,71 @@ export class KeeperStore {
     try {
       if (this.#refusal !== undefined) throw this.#refusal
       await inTime(() => this.#store.set(name, randomUUID()))
+      const text = await inTime(() => this.#store.get(name))
       // Another process may have written its own value meanwhile.
-      if (typeof (await inTime(() => this.#store.get(name))) !== 'string') throw new Error(forgetfulMessage)
+      if (typeof text !== 'string') throw new Error(forgetfulMessage)
+      if (this.#store.compareAndSet) await inTime(() => this.#swap('check', text, randomUUID()))
     } catch (error) {
       throw this.#fail(error)
     }
     this.#isFailing = false
+    this.#isTested = true
     this.#problems.resolve('STORE')
   }
 
   #fail(error: unknown): StoreFailure {
-    const message = this.#refusal?.message ?? failingMessage
+    const message =
+      this.#refusal?.message ?? `${failingMessage} The last error: ${excerpt(messageOf(error), 200)}`
     this.#isFailing = true
     this.#problems.begin('STORE', message, { error })
     return new StoreFailure(message, { cause: error })
   }
 
   async #get(key: string): Promise<string | undefined> {
-    const text = await this.#attempt(key, (name) => this.#store.get(name))
+    const text = await this.#attempt({ verb: 'read', key }, () => this.#store.get(this.#nameOf(key)))
     return typeof text === 'string' ? text : undefined
   }
 
-  async #attempt(key: string, operate: (name: string) => unknown): Promise<unknown> {
+  async #attempt<Result>(operation: KeyOperation, operate: () => Result): Promise<Awaited<Result>> {
     if (this.#isFailing) throw new StoreFailure(failingMessage)
     try {
-      const result = await inTime(() => operate(this.#nameOf(key)))
-      this.#problems.resolve('STORE', key)
+      const result = await inTime(operate)
+      this.#problems.resolve('STORE', aboutOf(operation))
       return result
     } catch (cause) {
       await this.check()
-      throw this.failKey(key, cause)
+      throw this.#failOperation(operation, cause)
     }
   }
 
   #nameOf(key: string): string {
-    return `${this.#name}:${key}`
+    return `${this.#prefix}:${key}`
   }
 }
 
-function inTime(operate: () => unknown): Promise<unknown> {
+/** For keys: 256 bits, of which a part is enough. */
+export function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url')
+}
+
+interface KeyOperation {
+  readonly verb: 'read' | 'write'
+  readonly key: string
+}
+
+const writingOf = (key: string): KeyOperation => ({ verb: 'write', key })
+const aboutOf = ({ verb, key }: KeyOperation) => `${verb} ${key}`
+
+async function inTime<Result>(operate: () => Result): Promise<Awaited<Result>> {
   const late = () => new Error(`no answer within ${storeTimeoutMs} ms`)
-  return withTimeLimit(storeTimeoutMs, (async () => operate())(), late)
+  return await withTimeLimit(storeTimeoutMs, (async () => operate())(), late)
 }
 
 const failingMessage =
   'The store fails, hangs or does not keep what is written. Until it works again nothing is sent.'
 const forgetfulMessage = 'The store does not hold what was just written to it.'
-const keyMessage = (name: string) =>
-  `The store cannot read or write "${name}", and works otherwise. Repair the key or delete it.`
+const keyMessage = (verb: string, name: string) =>
+  `The store cannot ${verb} "${name}", and works otherwise. Repair the key or delete it.`
 const unreadableMessage = (name: string) =>
   `What the store holds under "${name}" cannot be read: it is damaged. It counts as missing and is written anew.`
 const refusalMessage = (returned: string) =>

@@ -3,7 +3,7 @@ import { messageOf } from '../../shared/text.js'
 import { withTimeLimit } from '../../shared/waits.js'
 import type { Schedule } from '../loop/schedule.js'
 import type { Problems } from '../reporter.js'
-import { delay, rosterTimeoutMs, withPauses } from '../timing.js'
+import { day, delay, now, withPauses } from '../timing.js'
 import type { SubscriptionKeeperOptions } from '../types.js'
 import type { IndexOfNames } from './index-of-names.js'
 import type { User, Users } from './users.js'
@@ -22,6 +22,7 @@ export interface RosterRequest {
 export interface RosterParts {
   readonly usernames: SubscriptionKeeperOptions['usernames']
   readonly maxRemovedShare: number
+  readonly rosterTimeoutMs: number
   readonly users: Users
   readonly index: IndexOfNames
   readonly problems: Problems
@@ -32,9 +33,17 @@ export class RosterReader {
   readonly #parts: RosterParts
   readonly #waiting = new Map<string, Promise<void>>()
   #lastReading: Promise<unknown> = Promise.resolve()
+  #failures = 0
+  /** Sizes of the rosters of the last day that were believed; monotonic. */
+  #sizes: { readonly since: number; readonly size: number }[] = []
 
   constructor(parts: RosterParts) {
     this.#parts = parts
+  }
+
+  /** How often the roster could not be read, in a row. */
+  get failures(): number {
+    return this.#failures
   }
 
   /** One reading at a time; equal requests share one that has not begun. @throws StoreFailure */
@@ -84,7 +93,7 @@ export class RosterReader {
 
   /** The names of the roster; `undefined` if it cannot be read, which is reported. */
   async ask(): Promise<ReadonlySet<string> | undefined> {
-    const { problems, usernames } = this.#parts
+    const { problems, rosterTimeoutMs, usernames } = this.#parts
     const late = () => new Error(`the roster function took longer than ${rosterTimeoutMs / 1_000} s`)
     const answer = async (): Promise<unknown> => (typeof usernames === 'function' ? usernames() : usernames)
     try {
@@ -93,8 +102,10 @@ export class RosterReader {
       const names: unknown[] = Array.isArray(list) ? Array.from(list) : [undefined]
       if (!names.every((name) => typeof name === 'string')) throw new TypeError('it is not a list of names')
       problems.resolve('ROSTER', 'unread')
+      this.#failures = 0
       return new Set(names)
     } catch (error) {
+      this.#failures++
       problems.begin('ROSTER', unreadMessage(error), { about: 'unread', error })
       return undefined
     }
@@ -114,12 +125,17 @@ export class RosterReader {
       keptCount++
       if (!listed.has(username)) lackingCount++
     }
-    const isSmall = keptCount <= guardedFrom || lackingCount <= maxRemovedShare * keptCount
+    // A roster that shrinks step by step is compared with the largest of the last day.
+    this.#sizes = allowRemovals ? [] : this.#sizes.filter(({ since }) => now() - since < day)
+    const largest = Math.max(keptCount, ...this.#sizes.map(({ size }) => size))
+    const shrunkBy = Math.max(lackingCount, largest - listed.size)
+    const isSmall = lackingCount === 0 || largest <= guardedFrom || shrunkBy <= maxRemovedShare * largest
     if (listed.size > 0 && (allowRemovals || isSmall)) {
+      this.#sizes.push({ since: now(), size: listed.size })
       problems.resolve('ROSTER', 'removals')
       return true
     }
-    const message = listed.size === 0 ? emptyMessage : lackingMessage(lackingCount, keptCount)
+    const message = listed.size === 0 ? emptyMessage : lackingMessage(shrunkBy, largest)
     problems.begin('ROSTER', message, { about: 'removals' })
     return false
   }

@@ -1,12 +1,11 @@
 /** The users of this process, and their records in the store. Only this file changes a user, or writes a record. */
-import { createHash } from 'node:crypto'
 import type { Schedule, UserSchedule } from '../loop/schedule.js'
 import type { Problems } from '../reporter.js'
 import { type LastDelivery, parseRecord, type UserRecord } from '../rules/record.js'
 import { day, deliveryLagMs, jitter, longAgo, now, restoreWaitMs } from '../timing.js'
 import type { Configuration } from './configuration.js'
 import type { IndexOfNames } from './index-of-names.js'
-import { goneMark, type KeeperStore, KeyFailure, lossMessage } from './keeper-store.js'
+import { goneMark, hashOf, type KeeperStore, KeyFailure, lossMessage } from './keeper-store.js'
 
 /** Another process has written the record first. */
 export class Collision extends Error {}
@@ -27,6 +26,8 @@ class KnownUser {
   text: string | undefined
   unchangedSince = longAgo
   record: UserRecord | undefined
+  /** What the user continues with whose record another process has removed. */
+  removed: UserRecord | undefined
   /** When the record was last read or written. */
   readSince = longAgo
 
@@ -43,7 +44,7 @@ class KnownUser {
   constructor(username: string, isWanted: boolean, schedule: UserSchedule) {
     this.username = username
     this.schedule = schedule
-    this.key = `user:${createHash('sha256').update(username).digest('base64url').slice(0, 24)}`
+    this.key = `user:${hashOf(username).slice(0, 24)}`
     this.isWanted = isWanted
   }
 }
@@ -63,11 +64,12 @@ export interface UsersParts {
 export class Users {
   readonly #parts: UsersParts
   readonly #all = new Map<string, User>()
-  readonly #byId = new Map<number, User>()
+  /** `undefined`: several users have this id, so it is nobody's. */
+  readonly #byId = new Map<number, User | undefined>()
   readonly #formerIds = new Map<number, number>()
   /** By name. */
   readonly all: ReadonlyMap<string, User> = this.#all
-  readonly byId: ReadonlyMap<number, User> = this.#byId
+  readonly byId: ReadonlyMap<number, User | undefined> = this.#byId
   /** Ids of the past, and since when; monotonic. */
   readonly formerIds: ReadonlyMap<number, number> = this.#formerIds
 
@@ -109,7 +111,8 @@ export class Users {
   async read(user: KnownUser): Promise<UserRecord | undefined> {
     const { configuration, problems, schedule, store } = this.#parts
     const known = user.record
-    const { text, value, foreignGeneration } = await store.read(user.key, parseRecord)
+    const parse = (text: string) => parseRecord(text, user.username)
+    const { text, value, foreignGeneration } = await store.read(user.key, parse)
     if (foreignGeneration !== undefined && configuration.meetForeign(user.key, foreignGeneration))
       return known
     const isNew = text !== user.text
@@ -122,7 +125,10 @@ export class Users {
     } else if (known === undefined || text === goneMark || !user.isWanted) {
       // The name goes with the record, perhaps after this process has read the index.
       if (text === goneMark) user.isIndexed = false
-      if (known !== undefined) this.#takeIn(user, undefined)
+      if (known !== undefined) {
+        user.removed = { ...known, id: undefined, idUnsure: undefined, endedByUs: true }
+        this.#takeIn(user, undefined)
+      }
     } else {
       user.provenId = undefined
       await this.write(user, known)
@@ -162,7 +168,7 @@ export class Users {
     await index.remove(user.username)
     user.isIndexed = false
     // Another process may have claimed the user meanwhile.
-    const { value } = await store.read(user.key, parseRecord)
+    const { value } = await store.read(user.key, (text) => parseRecord(text, user.username))
     if (value !== undefined) await index.add([user.username])
   }
 
@@ -172,6 +178,7 @@ export class Users {
       throw new Collision(collisionMessage)
     this.#track(user, record)
     user.text = text
+    user.removed = undefined
     user.unchangedSince = user.readSince = now()
   }
 
@@ -191,13 +198,23 @@ export class Users {
   }
 
   #track(user: KnownUser, record: UserRecord | undefined): void {
+    const { schedule } = this.#parts
     const before = user.record?.id
     user.record = record
     if (before !== record?.id && before !== undefined) {
       if (this.#byId.get(before) === user) this.#byId.delete(before)
       this.#formerIds.set(before, now())
     }
-    if (record?.id !== undefined) this.#byId.set(record.id, user)
+    if (record?.id === undefined) return
+    const { id } = record
+    const other = this.#byId.get(id)
+    if (!this.#byId.has(id) || other === user) this.#byId.set(id, user)
+    else {
+      // A service that was reset gives its ids anew: the id is of the user who got it last.
+      const owner = [user, other].find((each) => each?.provenId === id)
+      this.#byId.set(id, owner)
+      for (const each of [user, other]) if (each) schedule.markDue(each.schedule)
+    }
   }
 
   // Checks

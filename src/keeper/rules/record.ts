@@ -68,8 +68,10 @@ export interface Parsed<Value> {
 /** A keeper writes much shorter texts. */
 const maxLength = 2 ** 16
 
-export function parseRecord(text: string): Parsed<UserRecord> {
-  return parseWith(recordSchema, text)
+/** The record of another user counts as unreadable. */
+export function parseRecord(text: string, username: string): Parsed<UserRecord> {
+  const parsed = parseWith(recordSchema, text)
+  return parsed.value === undefined || parsed.value.username === username ? parsed : {}
 }
 
 /** @returns nothing for an implausible text */

@@ -159,7 +159,7 @@ export class ModelClient implements KeeperClient {
   /** The request leaves, takes effect, and its answer comes back: each if the network lets it. */
   async #send(
     operation: Pick<SentRequest, 'kind' | 'username' | 'subscriptionId'>,
-    { retry, timeoutMs = 30_000 }: CallOptions = {},
+    { retry, signal, timeoutMs = 30_000 }: CallOptions = {},
     perform: () => Answer,
   ): Promise<Result> {
     if (retry !== false)
@@ -183,7 +183,7 @@ export class ModelClient implements KeeperClient {
       }
       const answerMs =
         outcome.kind === 'late' ? (outcome.answerAfterMs ?? Number.POSITIVE_INFINITY) : latencyMs
-      return new Promise<Result>((resolve) => {
+      return new Promise<Result>((resolve, reject) => {
         let cancel = () => {}
         const finish = (result: Result) => {
           cancel()
@@ -194,6 +194,11 @@ export class ModelClient implements KeeperClient {
         cancel = process.setTimer(timeoutMs, () => {
           const error = new TimeoutError(`No answer in ${timeoutMs} ms.`, { timeoutMs, phase: 'answer' })
           finish(failed(error, true))
+        })
+        signal?.addEventListener('abort', () => {
+          cancel()
+          request.isAwaited = false
+          reject(signal.reason)
         })
         if (answerMs < timeoutMs) process.receive(answerMs, () => finish(resultOf(outcome, answer)))
       })

@@ -60,7 +60,7 @@ describe('an error of the client', () => {
     ['a refused token', create, new TokenRequestError('', { status: 401 }), 'refused', 'CREDENTIALS'],
     ['a token endpoint that fails', create, new TokenRequestError('', { status: 500 }), 'refused', 'SERVICE'],
     ['a name that cannot be sent', create, new InvalidRequestError('', { issues: [] }), 'refused', 'INVALID'],
-    ['an option that cannot be', create, new ConfigurationError('', { issues: [] }), 'refused', 'INVALID'],
+    ['a proxy that cannot be', create, new ConfigurationError('', { issues: [] }), 'refused', 'SERVICE'],
     ['an error of the user’s own client', create, new Error('?'), 'lost', 'SERVICE'],
   ])('%s', (_name, call, error, kind, failureKind) => {
     expect(classify(call, error)).toMatchObject({ kind, failure: { kind: failureKind, error } })

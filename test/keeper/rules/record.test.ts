@@ -40,7 +40,7 @@ describe('a record', () => {
   test.each([full, newRecord('', spec, 0), { ...full, id: 0 }, { ...full, id: Number.MAX_SAFE_INTEGER }])(
     'is read as it was written',
     (record) => {
-      expect(parseRecord(JSON.stringify(record))).toEqual({ value: record })
+      expect(parseRecord(JSON.stringify(record), record.username)).toEqual({ value: record })
     },
   )
 
@@ -53,6 +53,7 @@ describe('a record', () => {
       { version: -1 },
       { version: 2 ** 48 + 1 },
       { username: 5 },
+      { username: 'of another user' },
       { spec: 'behavioral' },
       { spec: 'fax https://app.example.com/' },
       { spec: 'call-score,behavioral https://app.example.com/' },
@@ -68,7 +69,7 @@ describe('a record', () => {
       JSON.stringify({ ...full, generation: undefined, ...damage }),
     ]),
   ])('is not %s', (_what, text = '') => {
-    expect(parseRecord(text)).toEqual({})
+    expect(parseRecord(text, full.username)).toEqual({})
   })
 
   test.each([
@@ -76,7 +77,7 @@ describe('a record', () => {
     ['an unknown type of notification', { spec: 'fax https://app.example.com/' }, false],
     ['a field of another kind', { claim: [] }, false],
   ])('of a newer release with %s says which generation it is of', (_what, news, isReadable) => {
-    const parsed = parseRecord(JSON.stringify({ ...full, generation: 12, ...news }))
+    const parsed = parseRecord(JSON.stringify({ ...full, generation: 12, ...news }), full.username)
     expect(parsed.foreignGeneration).toBe(12)
     expect(parsed.value !== undefined).toBe(isReadable)
   })
