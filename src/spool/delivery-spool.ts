@@ -4,7 +4,8 @@ import * as fs from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { ClosedError, type InvalidDeliveryError, SpoolError } from '../errors.js'
 import { InFlight } from '../shared/calls.js'
-import { jsonOf, valueOfBody } from '../webhooks/body.js'
+import { jsonOf } from '../webhooks/body.js'
+import { contentOf } from '../webhooks/content.js'
 import { createDeliveryParser, type DeliveryParser } from '../webhooks/parse.js'
 import type { NoPayloadSchemas, PayloadSchemas } from '../webhooks/schemas.js'
 import type { DeadLetter } from './dead-letters.js'
@@ -154,7 +155,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
       const letter = await store.letters.read(id)
       if (letter === undefined) return false
       parser.parse(letter.body)
-      const text = jsonOf(valueOfBody(letter.body))
+      const text = jsonOf(contentOf(letter.body).value)
       const isBack = await store.retry({ ...letter, text })
       deliverer.wakeUp()
       return isBack

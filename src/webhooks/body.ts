@@ -1,10 +1,9 @@
-/** The body of a callback: reads it up to a limit, decompresses it, finds its JSON value, and says what is wrong with it. */
+/** The body of a callback: reads it up to a limit, and says what is wrong with it. `content.ts` finds its JSON value. */
 import { InvalidDeliveryError, type Issue } from '../errors.js'
 import { BoundedBytes, readInto } from '../shared/bounded-bytes.js'
-import { messageOf, wholeMessageOf } from '../shared/text.js'
+import { messageOf } from '../shared/text.js'
 import { formatIssues } from '../shared/validation.js'
 import { settlesWithin } from '../shared/waits.js'
-import type { RequestHeaders } from './headers.js'
 
 /** How long a body may take to arrive, in milliseconds. */
 export const bodyTimeoutMs = 10_000
@@ -65,42 +64,8 @@ async function* piecesOf(reader: ReadableStreamDefaultReader<Uint8Array>): Async
   }
 }
 
-/**
- * Decodes the `content-encoding`, up to `maxBytes` of content: the service compresses nothing (docs/service.md, Delivery),
- * but a proxy may. Only `gzip` and `deflate`, which every runtime can decode.
- *
- * @throws `InvalidDeliveryError` with the encoded body
- */
-export function decoded(
-  read: ReadBody<Uint8Array>,
-  headers: RequestHeaders,
-  maxBytes: number,
-): ReadBody | Promise<ReadBody> {
-  const coding = headers.get('content-encoding')?.trim().toLowerCase()
-  if (read === undefined || coding === undefined || coding === '' || coding === 'identity') return read
-  return decode(read.body, coding, maxBytes)
-}
-
-async function decode(body: Uint8Array, coding: string, maxBytes: number): Promise<ReadBody> {
-  // `x-gzip` means `gzip` (RFC 9110 section 8.4.1.3).
-  const format = coding === 'x-gzip' ? 'gzip' : coding
-  if (format !== 'gzip' && format !== 'deflate') {
-    throw invalidDelivery(body, `is encoded with "${coding.slice(0, 50)}", not with gzip or deflate`)
-  }
-  try {
-    // Narrows the type only: a body is never in shared memory.
-    const content = new Blob([body as Uint8Array<ArrayBuffer>]).stream()
-    return await readWebStream(content.pipeThrough(new DecompressionStream(format)), maxBytes)
-  } catch (error) {
-    throw unreadableBody(body, Object(error).cause ?? error)
-  }
-}
-
-const byteOrderMark = '\uFEFF'
-// `ignoreBOM` keeps the byte order mark, which `valueOfBody` leaves out.
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
-type Bytes = NonNullable<Parameters<(typeof utf8)['decode']>[0]>
+/** What a body may be made of, besides text. */
+export type Bytes = ArrayBuffer | ArrayBufferView
 
 /** An `ArrayBuffer` or any view on one. By tag and not by instanceof: other realms (a worker's vm, Jest) have their own. */
 export function isBytes(body: unknown): body is Bytes {
@@ -117,32 +82,6 @@ export function isLarger(body: unknown, maxBytes: number): boolean {
   if (typeof body !== 'string') return isBytes(body) && body.byteLength > maxBytes
   // A UTF-16 code unit is one to three bytes of UTF-8: most texts need no counting.
   return body.length > maxBytes || (body.length * 3 > maxBytes && new Blob([body]).size > maxBytes)
-}
-
-/**
- * The JSON value in text or bytes; a value that was parsed before is returned as it is.
- *
- * @throws `InvalidDeliveryError` for text or bytes without one; its message quotes nothing of them
- */
-export function valueOfBody(body: unknown): unknown {
-  if (typeof body !== 'string' && !isBytes(body)) return body
-  const text = typeof body === 'string' ? body : textOf(body)
-  try {
-    return JSON.parse(text[0] === byteOrderMark ? text.slice(1) : text)
-  } catch (error) {
-    if (text.trim() === '') throw invalidDelivery(body, 'is empty')
-    // Engines quote a few characters around the fault, and some of them name its position.
-    const [where] = /position \d+|end of JSON/i.exec(wholeMessageOf(error)) ?? []
-    throw invalidDelivery(body, where === undefined ? 'is not JSON' : `is not JSON (fault at ${where})`)
-  }
-}
-
-function textOf(bytes: Bytes): string {
-  try {
-    return utf8.decode(bytes)
-  } catch {
-    throw invalidDelivery(bytes, 'is not UTF-8')
-  }
 }
 
 /**

@@ -1,8 +1,8 @@
 /** A callback route for Fastify. */
 import * as z from 'zod'
-import { type NodeRequest, type NodeResponse, toNodeHandler } from './node.js'
+import { handleNodeRequest, type NodeRequest, type NodeResponse } from './node.js'
 import { check } from './options.js'
-import type { DeliveryReceiver } from './receiver.js'
+import { coreOf, type DeliveryReceiver } from './receiver.js'
 import type { PayloadSchemas } from './schemas.js'
 
 /** Options of {@link toFastifyPlugin}. */
@@ -24,6 +24,8 @@ export interface FastifyInstanceLike {
       request: {
         /** The request of Node.js. */
         readonly raw: NodeRequest
+        /** The headers, perhaps changed by a hook. */
+        readonly headers: NodeRequest['headers']
       },
       reply: {
         /** The response of Node.js. */
@@ -53,7 +55,7 @@ export function toFastifyPlugin<Payloads extends PayloadSchemas>(
   receiver: DeliveryReceiver<Payloads>,
   options: FastifyPluginOptions,
 ): (app: FastifyInstanceLike) => Promise<void> {
-  const handleCallback = toNodeHandler(receiver)
+  const core = coreOf(receiver)
   // Names the missing path even if there are no options.
   check('The callback route', z.strictObject({ path: z.string() }), options ?? {})
   const { path } = options
@@ -64,7 +66,7 @@ export function toFastifyPlugin<Payloads extends PayloadSchemas>(
       // Not in `handler`: before it, Fastify refuses a malformed content type.
       onRequest(request, reply) {
         reply.hijack()
-        handleCallback(request.raw, reply.raw)
+        void handleNodeRequest(core, request.raw, reply.raw, { headers: request.headers })
       },
       handler() {
         // Never called: a hijacked request goes no further.

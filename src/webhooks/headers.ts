@@ -1,46 +1,65 @@
 /** The headers of a request, from every form that frameworks use, by names in any case. */
 export class RequestHeaders {
-  readonly #valuesOf: (lowerCaseName: string) => readonly unknown[]
+  readonly #headers: Record<string, unknown>
+  readonly #rawHeaders: readonly string[]
 
   /**
-   * @param headers - `Headers`, a plain object, or a list of alternating names and values, such as Node's `rawHeaders`: the
-   * headers as they were sent. `Headers` joins duplicates with a comma and a space, so duplicates become invisible.
-   * Anything else has no headers.
+   * @param headers - as they are shown now, perhaps changed by the app: `Headers`, or a plain object. `Headers` joins
+   * duplicates with a comma and a space, so duplicates become invisible. Anything else has no headers
+   * @param rawHeaders - alternating names and values as they were sent, such as Node's: they only show which headers were
+   * sent twice, because Node's `headers` join them or have the first alone
    */
-  constructor(headers: unknown) {
-    const { get } = Object(headers)
-    if (typeof get === 'function') {
-      this.#valuesOf = (name) => valuesIn([name, get.call(headers, name)], name)
-    } else {
-      const list: unknown[] = Array.isArray(headers) ? headers : Object.entries(Object(headers)).flat()
-      this.#valuesOf = (name) => valuesIn(list, name)
-    }
+  constructor(headers: unknown, rawHeaders: readonly string[] = []) {
+    this.#headers = Object(headers)
+    this.#rawHeaders = rawHeaders
   }
 
-  /** Every value that a header was sent with. */
+  /** Every value of a header. */
   valuesOf(name: string): readonly unknown[] {
-    return this.#valuesOf(name.toLowerCase())
+    const lowerCase = name.toLowerCase()
+    const values = this.#shown(lowerCase)
+    if (values.length !== 1) return values
+    const sent = valuesIn(this.#rawHeaders, lowerCase)
+    return sent.length > 1 ? sent : values
   }
 
-  /** The value of a header, if it was sent exactly once and is text. */
+  /** The value of a header, if it has exactly one, and that is text. */
   get(name: string): string | undefined {
     const values = this.valuesOf(name)
     return values.length === 1 && typeof values[0] === 'string' ? values[0] : undefined
   }
+
+  #shown(lowerCaseName: string): readonly unknown[] {
+    const headers = this.#headers
+    const { get } = headers
+    if (typeof get === 'function')
+      return valuesIn([lowerCaseName, get.call(headers, lowerCaseName)], lowerCaseName)
+    let values = none
+    for (const name of Object.keys(headers)) {
+      if (!isName(name, lowerCaseName)) continue
+      const found = valuesIn([lowerCaseName, headers[name]], lowerCaseName)
+      values = values === none ? found : [...values, ...found]
+    }
+    return values
+  }
 }
 
+function isName(name: unknown, lowerCaseName: string): boolean {
+  const text = String(name)
+  return text.length === lowerCaseName.length && text.toLowerCase() === lowerCaseName
+}
+
+/** A list of values counts as those values. */
 function valuesIn(namesAndValues: readonly unknown[], lowerCaseName: string): readonly unknown[] {
   let values = none
   for (let index = 0; index < namesAndValues.length; index += 2) {
-    const name = String(namesAndValues[index])
-    if (name.length !== lowerCaseName.length || name.toLowerCase() !== lowerCaseName) continue
+    if (!isName(namesAndValues[index], lowerCaseName)) continue
     const value = namesAndValues[index + 1]
     if (value === undefined || value === null) continue
-    if (values === none) values = [value]
-    else values.push(value)
+    values = values === none && !Array.isArray(value) ? [value] : values.concat(value)
   }
   return values
 }
 
 /** Most headers that are asked for were not sent: a new list for each would cost a twentieth of a callback. */
-const none: unknown[] = []
+const none: readonly unknown[] = []

@@ -38,6 +38,8 @@ export function toKoaMiddleware<Payloads extends PayloadSchemas>(
   const core = coreOf(receiver)
   return (context) => {
     context.respond = false
-    return handleNodeRequest(core, context.req, context.res, () => context.request.body ?? context.req.body)
+    return handleNodeRequest(core, context.req, context.res, {
+      parsedBody: () => context.request.body ?? context.req.body,
+    })
   }
 }

@@ -1,14 +1,6 @@
 /** A callback route for servers of Node.js. */
 import { isSuccess } from '../shared/statuses.js'
-import {
-  bodyTimeoutMs,
-  decoded,
-  invalidDelivery,
-  isBytes,
-  type ReadBody,
-  readPieces,
-  routeAdvice,
-} from './body.js'
+import { bodyTimeoutMs, invalidDelivery, isBytes, type ReadBody, readPieces, routeAdvice } from './body.js'
 import { RequestHeaders } from './headers.js'
 import { type CallbackAnswer, coreOf, type DeliveryReceiver, type ReceiverCore } from './receiver.js'
 import type { PayloadSchemas } from './schemas.js'
@@ -73,7 +65,8 @@ export interface NodeResponse {
 
 /**
  * Makes a request listener for `node:http`, `node:https` and `node:http2`, which is also a middleware for
- * Express 4 and 5, Connect and NestJS. It answers every request and never calls `next`.
+ * Express 4 and 5, Connect, NestJS, Nuxt and the pages router of Next.js. It answers every request, never calls `next`, and
+ * returns a promise that resolves once the answer was given, and never rejects.
  *
  * Put the route before a body parser: one answers malformed JSON with 400, more than 100 kB with 413 and an unknown
  * charset with 415, and each is a failed callback (docs/receiver.md, Where to put the route). Method and secrets are
@@ -90,21 +83,26 @@ export interface NodeResponse {
  */
 export function toNodeHandler<Payloads extends PayloadSchemas>(
   receiver: DeliveryReceiver<Payloads>,
-): (request: NodeRequest, response: NodeResponse) => void {
+): (request: NodeRequest, response: NodeResponse) => Promise<void> {
   const core = coreOf(receiver)
-  return (request, response) => void handleNodeRequest(core, request, response)
+  return (request, response) => handleNodeRequest(core, request, response)
 }
 
-/** @param parsedBody - the result of an earlier body parser; may throw */
+/** What a framework shows of a request, where that is not the request of Node.js. */
+interface FrameworkRequest {
+  /** The result of an earlier body parser; may throw. */
+  readonly parsedBody?: () => unknown
+  readonly headers?: NodeRequest['headers']
+}
+
 export async function handleNodeRequest(
   core: ReceiverCore,
   request: NodeRequest,
   response: NodeResponse,
-  parsedBody: () => unknown = () => request.body,
+  { parsedBody = () => request.body, headers: shownHeaders = request.headers }: FrameworkRequest = {},
 ): Promise<void> {
-  const { rawHeaders, httpVersionMajor } = request
-  // `headers` has only one of several values that were sent.
-  const headers = new RequestHeaders(rawHeaders?.length ? rawHeaders : request.headers)
+  const { httpVersionMajor } = request
+  const headers = new RequestHeaders(shownHeaders, request.rawHeaders)
   const declaredBytes = Number(headers.get('content-length'))
   const isTooLarge = declaredBytes > core.maxBodyBytes
   // A short body may still arrive, and the connection is used again. A sender with a long body must stop.
@@ -123,7 +121,8 @@ export async function handleNodeRequest(
     const body = bodyOfParser()
     // For other content types some body parsers set an empty object, and leave the stream unread.
     if (request.readableDidRead || !isEmpty(body)) {
-      core.warnOfParser()
+      // Adapters of serverless platforms put the bytes there, and no parser has answered anything.
+      if (request.readableDidRead || !isBytes(body)) core.warnOfParser()
       if (body !== undefined) return { body }
       throw invalidDelivery(body, `was read before the receiver, and nothing is left of it: ${routeAdvice}`)
     }
@@ -133,7 +132,7 @@ export async function handleNodeRequest(
     const certainBytes = httpVersionMajor === 1 ? declaredBytes : undefined
     const read = await readNodeStream(request, core.maxBodyBytes, certainBytes)
     mustStop = read === undefined
-    return decoded(read, headers, core.maxBodyBytes)
+    return read
   }
 
   const { answer } = await core.receive(request.method, headers, readBody)

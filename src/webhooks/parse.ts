@@ -4,7 +4,8 @@ import type { InvalidDeliveryError, Issue } from '../errors.js'
 import { documentedPayloads } from '../notification-types.js'
 import { messageOf } from '../shared/text.js'
 import { configurationError, issuesOf, numericId, ownMessages, validate } from '../shared/validation.js'
-import { errorOf, invalidDelivery, valueOfBody } from './body.js'
+import { errorOf, invalidDelivery, isBytes } from './body.js'
+import { contentOf } from './content.js'
 import { anyDeliverySchema, type Delivery, type NoPayloadSchemas, type PayloadSchemas } from './schemas.js'
 
 /** The options of {@link createDeliveryParser}. */
@@ -161,7 +162,7 @@ function parserOf<Payloads extends PayloadSchemas>(payloads: Payloads): Delivery
 
   function safeParse(body: unknown): DeliveryResult<Payloads> {
     try {
-      return { success: true, data: read(valueOfBody(body), body) }
+      return { success: true, data: read(contentOf(body).value, body) }
     } catch (thrown) {
       return { success: false, error: errorOf(body, thrown) }
     }
@@ -265,9 +266,14 @@ function standardReader(schema: PayloadSchemas[string]): PayloadReader {
 function mistakeIn(body: unknown): string | undefined {
   if (body === undefined) return 'is undefined (did a body parser run, for this content type?)'
   try {
-    const { then, text } = Object(body)
-    if (typeof then === 'function') return 'is a promise: pass `await request.text()`'
-    if (typeof text === 'function') return 'is a Request: pass `await request.text()`'
+    const { then, text, getReader, pipe } = Object(body)
+    const what = [
+      typeof then === 'function' && 'a promise',
+      typeof text === 'function' && 'a Request',
+      (typeof getReader === 'function' || typeof pipe === 'function') && 'a stream',
+      Array.isArray(body) && body.some(isBytes) && 'a list of chunks',
+    ].find(Boolean)
+    if (what) return `is ${what}: pass \`await request.text()\``
   } catch {
     // The object's getters throw: no advice.
   }

@@ -8,7 +8,8 @@ import { isUnauthorized, isWrongMethod } from '../shared/statuses.js'
 import { excerpt } from '../shared/text.js'
 import { formatIssues } from '../shared/validation.js'
 import { settlesWithin } from '../shared/waits.js'
-import { errorOf, isLarger, type ReadBody, routeAdvice, valueOfBody } from './body.js'
+import { errorOf, isLarger, type ReadBody, routeAdvice } from './body.js'
+import { type Content, contentOf, readContent } from './content.js'
 import {
   type DeliveryContext,
   logUndocumentedType,
@@ -129,6 +130,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
     this.#logLoss = consoleLogOf(logger)
     this.#logRefusal = sparseConsoleLogOf(logger)
     if (secrets !== undefined) logShortSecrets(secrets, this.#logLoss)
+    this.handle = this.handle.bind(this)
   }
 
   /**
@@ -169,10 +171,12 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
 
   /**
    * Handles one callback: for servers and platforms that have no adapter here. Resolves, and never rejects,
-   * when the handlers are done or `ackTimeoutMs` has passed.
+   * when the handlers are done or `ackTimeoutMs` has passed. Is bound to the receiver.
    *
-   * The body must be decoded (base64, gzip). A secret header must be sent once: an array of values is refused. `Headers`
-   * joins a header that was sent twice to one text, which is compared as a whole.
+   * A body in base64 or compressed is decoded. A secret header must be sent once: several values are refused. `Headers` joins
+   * a header that was sent twice to one text, which is compared as a whole.
+   *
+   * @throws `ConfigurationError` if a second argument shows that a framework calls it as a route
    *
    * @example
    * ```ts
@@ -181,7 +185,13 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    * response.writeHead(answer.status, answer.headers).end()
    * ```
    */
-  async handle(request: CallbackRequest): Promise<CallbackAnswer> {
+  handle(request: CallbackRequest, ...others: never[]): Promise<CallbackAnswer> {
+    // Thrown and not rejected, so that every framework reports it: none would send the answer of this method.
+    check('The callback route', routeSchema(), others)
+    return this.#answer(request)
+  }
+
+  async #answer(request: CallbackRequest): Promise<CallbackAnswer> {
     try {
       const { method, headers, body } = request
       return (await this.#receive(method, new RequestHeaders(headers), () => ({ body }))).answer
@@ -241,19 +251,18 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
 
     // In flight from here on, so that `drain` also waits for a delivery whose body is still arriving.
     this.#deliveries.begin()
-    let body: unknown
-    let value: unknown
+    let content: Content | undefined
     let parsed: Parsed<Payloads> | undefined
     try {
       const read = await readBody()
-      body = read?.body
       // A body that a parser has read was not limited yet.
-      if (read && !isLarger(body, this.#maxBodyBytes)) {
-        value = valueOfBody(body)
-        parsed = this.#parsed(this.#read(value, body), headers)
+      if (read && !isLarger(read.body, this.#maxBodyBytes)) {
+        content = { body: read.body, value: undefined }
+        content = await readContent(read.body, headers, this.#maxBodyBytes)
+        if (content) parsed = this.#parsed(this.#read(content.value, content.body), headers)
       }
     } catch (thrown) {
-      parsed = this.#invalid(errorOf(body, thrown), value)
+      parsed = this.#invalid(errorOf(content?.body, thrown), content?.value)
     }
     if (parsed === undefined) {
       this.#deliveries.end()
@@ -280,6 +289,12 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
   }
 
   #refusalOf(method: unknown, headers: RequestHeaders): CallbackAnswer | undefined {
+    if (method === undefined) {
+      return this.#refuse({
+        status: 405,
+        reason: 'the request has no method: pass { method, headers, body }',
+      })
+    }
     const upperCase = String(method).toUpperCase()
     // Load balancers, monitors and browsers test that the route exists.
     if (upperCase === 'GET' || upperCase === 'HEAD') {
@@ -382,7 +397,7 @@ type InvalidFields = { readonly issues: readonly Issue[] } & Partial<ReturnType<
 function namesIn({ body }: InvalidDeliveryError, value: unknown): Partial<ReturnType<typeof namesOf>> {
   try {
     // What arrived of a body that could not be read as a whole may be whole JSON.
-    const { subscriptionId, notification } = Object(value ?? valueOfBody(body))
+    const { subscriptionId, notification } = Object(value ?? contentOf(body).value)
     const { id, type } = Object(notification)
     return {
       ...(Number.isSafeInteger(subscriptionId) && { subscriptionId }),
@@ -392,6 +407,16 @@ function namesIn({ body }: InvalidDeliveryError, value: unknown): Partial<Return
   } catch {
     return {}
   }
+}
+
+/** The arguments after the request: a response, a context or the environment of a platform is none of an ordinary call. */
+function routeSchema() {
+  return z.array(
+    z.custom(
+      (argument) => Object(argument) !== argument || Array.isArray(argument),
+      'receiver.handle is no route, and would answer nothing: give the receiver to toNodeHandler, toWebHandler, toLambdaHandler or another adapter (docs/receiver.md)',
+    ),
+  )
 }
 
 function answerWith(status: CallbackAnswer['status']): CallbackAnswer {

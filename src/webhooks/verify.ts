@@ -79,7 +79,11 @@ function reasonFor(headers: RequestHeaders, name: string): string {
   const subject = `the header "${name}"`
   if (value === undefined) return `${subject} is missing`
   if (others.length > 0) return `${subject} is there twice`
-  return `${subject} is ${typeof value === 'string' ? 'wrong' : 'not text'}`
+  if (typeof value !== 'string') return `${subject} is not text`
+  // `Headers`, Node.js and proxies join what was sent twice.
+  const [first, ...more] = value.split(/,\s*/)
+  const isDoubled = more.length > 0 && more.every((part) => part === first)
+  return isDoubled ? `${subject} is there twice, joined by a comma` : `${subject} is wrong`
 }
 
 /**

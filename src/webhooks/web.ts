@@ -1,7 +1,7 @@
 /** A callback route for servers that answer web-standard requests. */
 import * as z from 'zod'
 import { callLogged } from '../logger.js'
-import { decoded, invalidDelivery, readWebStream, routeAdvice } from './body.js'
+import { invalidDelivery, readWebStream, routeAdvice } from './body.js'
 import { RequestHeaders } from './headers.js'
 import { check } from './options.js'
 import { coreOf, type DeliveryReceiver } from './receiver.js'
@@ -57,8 +57,7 @@ export function toWebHandler<Payloads extends PayloadSchemas, Rest extends unkno
         core.warnOfParser()
         throw invalidDelivery(undefined, `was read before the receiver: ${routeAdvice}`)
       }
-      const { maxBodyBytes } = core
-      return decoded(await readWebStream(request.body, maxBodyBytes), headers, maxBodyBytes)
+      return readWebStream(request.body, core.maxBodyBytes)
     }
 
     const { answer, stillRunning } = await core.receive(request.method, headers, readBody)

@@ -1,4 +1,3 @@
-import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import {
   DeliveryReceiver,
   type DeliveryReceiverOptions,
@@ -7,7 +6,6 @@ import {
 } from 'notification-subscriber/webhooks'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
-import { expectPage } from '../support/message-page.js'
 import { lowEnergyDelivery } from './deliveries.js'
 import {
   authenticated,
@@ -21,19 +19,6 @@ import {
 
 const delivery = JSON.stringify(lowEnergyDelivery())
 const bytesOf = (text: string) => new TextEncoder().encode(text)
-
-/** Bodies whose encoding is unknown or wrong. */
-const unreadable: readonly (readonly [what: string, encoding: string, body: Uint8Array])[] = [
-  ['br', 'br', brotliCompressSync(delivery)],
-  ['gzip twice', 'gzip, gzip', gzipSync(gzipSync(delivery))],
-  ['gzip twice, by two names', 'gzip, x-gzip', gzipSync(gzipSync(delivery))],
-  ['gzip, then br', 'x-gzip, br', gzipSync(brotliCompressSync(delivery))],
-  ['an encoding with a long name', 'x'.repeat(100), bytesOf(delivery)],
-  ['plain text as gzip', 'gzip', bytesOf(delivery)],
-  ['half of gzip', 'gzip', gzipSync(delivery).subarray(0, 40)],
-  ['gzip as deflate', 'deflate', gzipSync(delivery)],
-  ['nothing as gzip', 'gzip', new Uint8Array()],
-]
 
 describe.each(transports)('a callback through %s', (transport, open) => {
   async function serve(options: Partial<DeliveryReceiverOptions> = {}) {
@@ -77,46 +62,6 @@ describe.each(transports)('a callback through %s', (transport, open) => {
     expect(await server.post(bytesOf(delivery))).toBe(204)
     expect(await server.post(bytesOf(`${delivery} `))).toBe(413)
     expect(server.received).toHaveLength(1)
-  })
-
-  // `receiver.handle` is given a body that its caller has decompressed.
-  if (transport === 'receiver.handle') return
-  describe('compressed', () => {
-    const encodedAs = (encoding: string) => ({ ...authenticated, 'content-encoding': encoding })
-
-    test.each<[string, Uint8Array]>([
-      ['gzip', gzipSync(delivery)],
-      ['GZIP', gzipSync(delivery)],
-      ['x-gzip', gzipSync(delivery)],
-      ['deflate', deflateSync(delivery)],
-      ['identity', bytesOf(delivery)],
-      ['Identity', bytesOf(delivery)],
-      ['', bytesOf(delivery)],
-    ])('with %j is read', async (encoding, body) => {
-      await using server = await serve()
-      expect(await server.post(Uint8Array.from(body), encodedAs(encoding))).toBe(204)
-      expect(server.received).toEqual([lowEnergyDelivery()])
-    })
-
-    test('and not readable, goes to onInvalid as it came, with the reviewed message', async () => {
-      const messages: Record<string, string> = {}
-      for (const [what, encoding, body] of unreadable) {
-        await using server = await serve()
-        expect(await server.post(Uint8Array.from(body), encodedAs(encoding))).toBe(204)
-        expect(Uint8Array.from(server.errors[0]?.body as Uint8Array)).toEqual(Uint8Array.from(body))
-        messages[what] = server.problems().join()
-      }
-      await expectPage('encoded-bodies', messages)
-    })
-
-    test('counts in maxBodyBytes before and after decompression', async () => {
-      await using server = await serve()
-      const bomb = Uint8Array.from(gzipSync('x'.repeat(20_000_000)))
-      expect(await server.post(bomb, encodedAs('gzip'))).toBe(413)
-      const large = Uint8Array.from(gzipSync(delivery.padEnd(500, 'x')))
-      await using small = await serve({ maxBodyBytes: large.length - 1 })
-      expect(await small.post(large, encodedAs('gzip'))).toBe(413)
-    })
   })
 })
 

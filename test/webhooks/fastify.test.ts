@@ -37,6 +37,24 @@ describe('toFastifyPlugin', () => {
     await app.close()
   })
 
+  test('sees the headers as a hook of the app left them', async () => {
+    const receiver = new DeliveryReceiver({ secrets }).onAny(() => {})
+    const app = Fastify()
+    app.addHook('onRequest', async (request) => {
+      request.headers = { ...request.headers, token: String(request.headers['x-remapped-token']) }
+    })
+    await app.register(toFastifyPlugin(receiver, { path: '/notifications' }))
+    const headers = { 'x-remapped-token': authenticated.token }
+    const { statusCode } = await app.inject({
+      method: 'POST',
+      url: '/notifications',
+      headers,
+      payload: delivery,
+    })
+    expect(statusCode).toBe(204)
+    await app.close()
+  })
+
   test('runs after the onRequest hooks of the app, which may refuse', async () => {
     const receiver = new DeliveryReceiver({ allowUnauthenticated: true }).onAny(() => expect.unreachable())
     const app = Fastify()

@@ -1,7 +1,7 @@
-import { type CallbackRequest, DeliveryReceiver } from 'notification-subscriber/webhooks'
+import { type CallbackRequest, DeliveryReceiver, toNodeHandler } from 'notification-subscriber/webhooks'
 import { describe, expect, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
-import { authenticated, post, secrets } from './support.js'
+import { authenticated, head, openSocket, post, secrets, serverOf } from './support.js'
 
 describe('context.header', () => {
   async function headersSeen(headers: CallbackRequest['headers'], ...names: string[]) {
@@ -21,9 +21,36 @@ describe('context.header', () => {
     expect(await headersSeen(new Headers(sent), ...names)).toEqual(values)
   })
 
-  test('gives nothing for a header that was sent twice, or is a list', async () => {
-    const sent = { ...authenticated, userdata: 'a', UserData: 'b', list: ['a'] }
-    expect(await headersSeen(sent, 'userdata', 'list')).toEqual([undefined, undefined])
+  test('gives nothing for a header that has two values, and the value of a list of one', async () => {
+    const sent = { ...authenticated, userdata: 'a', UserData: 'b', one: ['a'], two: ['a', 'b'], none: [] }
+    const names = ['userdata', 'one', 'two', 'none']
+    expect(await headersSeen(sent, ...names)).toEqual([undefined, 'a', undefined, undefined])
+  })
+
+  test('shows what a middleware made of the headers; a header that was sent twice stays so', async () => {
+    const seen: unknown[] = []
+    const receiver = new DeliveryReceiver({ secrets }).onAny((_, { header }) => {
+      seen.push(['renamed', 'deleted', 'doubled', 'joined'].map(header))
+    })
+    const handler = toNodeHandler(receiver)
+    await using server = await serverOf((request, response) => {
+      request.headers.renamed = request.headers.original
+      delete request.headers.deleted
+      handler(request, response)
+    })
+    const { socket, status } = openSocket(server.port)
+    const lines = [
+      'Original: a',
+      'Deleted: b',
+      'Doubled: c',
+      'doubled: c',
+      'Joined: d, d',
+      'Content-Length: 500',
+    ]
+    socket.write(head(...lines) + String(post().body).padEnd(500))
+    expect(await status()).toBe(204)
+    socket.destroy()
+    expect(seen).toEqual([['a', undefined, undefined, 'd, d']])
   })
 
   test('reaches onError, and works after the answer', async () => {

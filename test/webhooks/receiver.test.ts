@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import { DeliveryReceiver, InvalidDeliveryError } from 'notification-subscriber/webhooks'
+import { ConfigurationError, DeliveryReceiver, InvalidDeliveryError } from 'notification-subscriber/webhooks'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
 import { deliveryOf, lowEnergyDelivery } from './deliveries.js'
@@ -30,6 +30,30 @@ describe('only requests that cannot come from the service are refused', () => {
       expect(answer).toEqual({ status: 405, headers: { allow: 'POST' } })
     },
   )
+
+  test('a missing method and a secret that is doubled are named as such', async () => {
+    const reasons: string[] = []
+    const receiver = new DeliveryReceiver({ secrets, onRefused: ({ reason }) => reasons.push(reason) })
+    await receiver.handle({ ...post(), method: undefined })
+    for (const token of [['a', 'b'], 'a, a', 'a, b', 'a']) await receiver.handle(post({ token }))
+    expect(reasons).toEqual([
+      expect.stringContaining('no method'),
+      'the header "token" is there twice',
+      'the header "token" is there twice, joined by a comma',
+      'the header "token" is wrong',
+      'the header "token" is wrong',
+    ])
+  })
+
+  test('`handle` is bound, and no route: a second argument is refused at once', async () => {
+    const { handle } = new DeliveryReceiver({ secrets })
+    expect((await handle(post())).status).toBe(204)
+    // As `[request].map(handle)` calls it.
+    expect(await Reflect.apply(handle, undefined, [post(), 0, [post()]])).toMatchObject({ status: 204 })
+    for (const second of [{}, () => {}]) {
+      expect(() => Reflect.apply(handle, undefined, [post(), second])).toThrow(ConfigurationError)
+    }
+  })
 
   test('methods are the same in any case, as some frameworks write them', async () => {
     const receiver = new DeliveryReceiver({ secrets })

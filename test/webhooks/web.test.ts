@@ -116,20 +116,21 @@ describe('toWebHandler', () => {
   test('the names in a body that arrived, and cannot be decoded, are logged', async () => {
     const { logger, lines } = recordingLogger()
     const { handler } = receive({ logger })
-    await handler(post(delivery, { ...authenticated, 'content-encoding': 'utf-8' }))
+    await handler(post(streamOf(new TextEncoder().encode(delivery), 'text'), authenticated))
     const { subscriptionId, notification } = lowEnergyDelivery()
     const { id: notificationId, type } = notification
     const names = { subscriptionId, notificationId, type }
     expect(lines).toMatchObject([{ fields: { event: 'delivery.invalid', ...names } }])
   })
 
-  test('where there is no DecompressionStream a compressed body goes to onInvalid', async () => {
+  test('where nothing can decompress a body, it goes to onInvalid', async () => {
     vi.stubGlobal('DecompressionStream', undefined)
+    vi.stubGlobal('process', undefined)
     const { handler, problems } = receive()
     const headers = { ...authenticated, 'content-encoding': 'gzip' }
     expect((await handler(post(Uint8Array.from(gzipSync(delivery)), headers))).status).toBe(204)
-    expect(problems()).toEqual(['the body cannot be read (DecompressionStream is not a constructor)'])
     vi.unstubAllGlobals()
+    expect(problems()).toEqual([expect.stringContaining('DecompressionStream is not a constructor')])
   })
 })
 
@@ -147,7 +148,7 @@ test('no more is decompressed than maxBodyBytes', async () => {
   }
   vi.stubGlobal('DecompressionStream', Bomb)
   const { handler } = receive({ maxBodyBytes: 10_000 })
-  const { status } = await handler(post('small', { ...authenticated, 'content-encoding': 'gzip' }))
+  const { status } = await handler(post(Uint8Array.from(gzipSync('small')), authenticated))
   vi.unstubAllGlobals()
   expect(status).toBe(413)
   expect(decompressed).toBeLessThan(20_000)

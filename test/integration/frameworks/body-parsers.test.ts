@@ -32,7 +32,7 @@ describe.each(recipes)('%s, as on the page', (_name, start) => {
     ['another content type', delivery, { 'content-type': 'text/csv' }, 'handled'],
     ['a content type without a slash', delivery, { 'content-type': 'json' }, 'handled'],
     ['no content type', delivery, {}, 'handled'],
-    ['an unknown encoding', delivery, { 'content-encoding': 'zstd' }, 'invalid'],
+    ['an unknown encoding', delivery, { 'content-encoding': 'zstd' }, 'handled'],
   ])('answers %s with 204', async (_what, body, headers, expected) => {
     const seen: string[] = []
     const receiver = new DeliveryReceiver({

@@ -6,20 +6,31 @@ import 'reflect-metadata'
 import type { RequestListener } from 'node:http'
 import { createSecureServer } from 'node:http2'
 import { createServer } from 'node:https'
-import { createAdaptorServer } from '@hono/node-server'
+import awsLambdaFastify from '@fastify/aws-lambda'
+import { createAdaptorServer, getRequestListener } from '@hono/node-server'
 import { Controller, Module, Post, type RawBodyRequest, Req, Res } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 import type { NestExpressApplication } from '@nestjs/platform-express'
 import connect, { type NextHandleFunction } from 'connect'
+import { Elysia } from 'elysia'
 import express, { type Response as ExpressResponse, type Request } from 'express'
 import express4 from 'express4'
 import Fastify, { type FastifyInstance } from 'fastify'
+import { fromNodeHandler, H3, toNodeHandler as listenerOfH3 } from 'h3'
+import { createApp, defineEventHandler, fromNodeMiddleware, toNodeListener, toWebRequest } from 'h31'
 import { Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import { validator } from 'hono/validator'
-import { type DeliveryReceiver, toNodeHandler, toWebHandler } from 'notification-subscriber/webhooks'
+import {
+  type DeliveryReceiver,
+  toFastifyPlugin,
+  toNodeHandler,
+  toWebHandler,
+} from 'notification-subscriber/webhooks'
+import serverlessHttp from 'serverless-http'
 import { test } from 'vitest'
 import { expectTypedDelivery, type StartServer } from './support/expect-delivery.js'
+import { functionUrl, type LambdaHandler } from './support/function-url.js'
 import { startServer } from './support/running-server.js'
 
 /** What the versions of Express have in common. */
@@ -91,6 +102,66 @@ const rows: readonly [name: string, start: StartServer][] = [
         return new Response(null, answer)
       })
     }),
+  ],
+  [
+    'h3 1, as in Nuxt, with toNodeHandler',
+    (receiver, tls) => {
+      const app = createApp().use('/notifications', fromNodeMiddleware(toNodeHandler(receiver)))
+      return startServer(createServer(tls, toNodeListener(app)))
+    },
+  ],
+  [
+    'h3 1, as in Nuxt, with toWebHandler',
+    (receiver, tls) => {
+      const handleCallback = toWebHandler(receiver)
+      const route = defineEventHandler((event) => handleCallback(toWebRequest(event)))
+      return startServer(createServer(tls, toNodeListener(createApp().use('/notifications', route))))
+    },
+  ],
+  [
+    'h3 2 with toNodeHandler',
+    (receiver, tls) => {
+      const app = new H3().post('/notifications', fromNodeHandler(toNodeHandler(receiver)))
+      return startServer(createServer(tls, listenerOfH3(app)))
+    },
+  ],
+  [
+    'h3 2 with toWebHandler',
+    (receiver, tls) => {
+      const handleCallback = toWebHandler(receiver)
+      const app = new H3().post('/notifications', ({ req }) => handleCallback(req))
+      return startServer(createServer(tls, listenerOfH3(app)))
+    },
+  ],
+  [
+    'Elysia without its parser',
+    (receiver, tls) => {
+      const handleCallback = toWebHandler(receiver)
+      const app = new Elysia()
+      app.post('/notifications', ({ request }) => handleCallback(request), { parse: 'none' })
+      return startServer(createServer(tls, getRequestListener(app.handle)))
+    },
+  ],
+  [
+    'Express behind serverless-http',
+    (receiver, tls) => {
+      const app = express().post('/notifications', toNodeHandler(receiver))
+      return startServer(createServer(tls, functionUrl(serverlessHttp(app) as unknown as LambdaHandler)))
+    },
+  ],
+  [
+    'Fastify behind @fastify/aws-lambda',
+    async (receiver, tls) => {
+      const app = Fastify()
+      await app.register(toFastifyPlugin(receiver, { path: '/notifications' }))
+      const handler = awsLambdaFastify(app) as unknown as LambdaHandler
+      return startServer(
+        createServer(
+          tls,
+          functionUrl((event) => handler(event)),
+        ),
+      )
+    },
   ],
   [
     'a controller of NestJS that takes request and response',

@@ -2,9 +2,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 
-/** The parts of an event in payload format 2.0 that docs/receiver.md uses. */
+/** The parts of an event in payload format 2.0 that docs/receiver.md and adapters use. */
 export interface FunctionUrlEvent {
-  readonly requestContext: { readonly http: { readonly method: string } }
+  readonly version?: '2.0'
+  readonly routeKey?: '$default'
+  readonly rawPath?: string
+  readonly rawQueryString?: string
+  readonly requestContext: {
+    readonly http: { readonly method: string; readonly path?: string; readonly sourceIp?: string }
+  }
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly body?: string | undefined
   readonly isBase64Encoded: boolean
@@ -23,11 +29,15 @@ export function functionUrl(handler: LambdaHandler) {
   }
 }
 
-function eventOf({ method = '', headers }: IncomingMessage, body: Buffer): FunctionUrlEvent {
+function eventOf({ method = '', url: path = '', headers }: IncomingMessage, body: Buffer): FunctionUrlEvent {
   // Text arrives as text, everything else in base64.
   const isBase64Encoded = !/^(text\/|application\/(json|xml|javascript))/i.test(headers['content-type'] ?? '')
   return {
-    requestContext: { http: { method } },
+    version: '2.0',
+    routeKey: '$default',
+    rawPath: path,
+    rawQueryString: '',
+    requestContext: { http: { method, path, sourceIp: '192.0.2.1' } },
     headers: Object.fromEntries(
       Object.entries(headers).map(([name, value]) => [name, [value].flat().join(',')]),
     ),

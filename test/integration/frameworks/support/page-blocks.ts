@@ -6,6 +6,7 @@ import { type CodeBlock, markdownBlocks } from '../../../documentation/code-bloc
 const modules: Readonly<Record<string, () => Promise<object>>> = {
   express: () => import('express'),
   express4: () => import('express4'),
+  h31: () => import('h31'),
   receiver: () => import('notification-subscriber/webhooks'),
 }
 

@@ -9,6 +9,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express'
 import express from 'express'
 import express4 from 'express4'
 import Fastify from 'fastify'
+import { createApp, type EventHandler, toNodeListener } from 'h31'
 import { Hono } from 'hono'
 import Koa from 'koa'
 import type { StartServer } from './expect-delivery.js'
@@ -42,6 +43,11 @@ export const pageServers = {
     await runBlock('NestJS', { app, receiver })
     await app.listen(0, '127.0.0.1')
     return { origin: await app.getUrl(), close: () => app.close() }
+  },
+  async nuxt(receiver, tls) {
+    const { default: route } = await runBlock('Nuxt, Nitro, h3', { receiver }, { h3: 'h31' })
+    const app = createApp().use('/notifications', route as EventHandler)
+    return startServer(createServer(tls, toNodeListener(app)))
   },
   async koa(receiver, tls) {
     const app = new Koa()

@@ -1,0 +1,221 @@
+/**
+ * The JSON value of a body. Content counts before labels: a body that is JSON as it came is read, whatever its headers say.
+ * They only help with bodies in another charset than UTF-8, and with compressed ones.
+ */
+import { messageOf, wholeMessageOf } from '../shared/text.js'
+import { parseJson } from '../shared/validation.js'
+import { type Bytes, errorOf, invalidDelivery, isBytes, type ReadBody, readWebStream } from './body.js'
+import type { RequestHeaders } from './headers.js'
+
+/** A body that can be read. */
+export interface Content {
+  /** The body without compression and base64; as text if it was not in UTF-8. */
+  readonly body: unknown
+  /** Its JSON value. */
+  readonly value: unknown
+}
+
+/**
+ * Reads a body that is not compressed: text, or bytes in UTF-8, UTF-16 or the declared charset, each of them also in base64.
+ * A value that was parsed before is returned as it is.
+ *
+ * @throws `InvalidDeliveryError` if there is no JSON; its message quotes nothing of the body
+ */
+export function contentOf(body: unknown, headers?: RequestHeaders): Content {
+  const found = jsonIn(body, headers)
+  if (typeof found === 'string') throw invalidDelivery(body, found)
+  return found
+}
+
+/**
+ * As {@link contentOf}, for a body that may be compressed: the service compresses nothing (docs/service.md, Delivery), but a
+ * proxy may. Each layer counts in `maxBytes`.
+ *
+ * @returns `undefined` if the body is too large
+ * @throws `InvalidDeliveryError`, with the body decompressed as far as that goes
+ */
+export function readContent(
+  body: unknown,
+  headers: RequestHeaders,
+  maxBytes: number,
+): Content | Promise<Content | undefined> {
+  const found = jsonIn(body, headers)
+  return typeof found === 'string' ? decompressedContent(body, headers, maxBytes, found) : found
+}
+
+/** The content, or what is wrong with the body: the rest of a sentence that begins with "the body". */
+function jsonIn(body: unknown, headers?: RequestHeaders): Content | string {
+  if (typeof body !== 'string' && !isBytes(body)) return { body, value: body }
+  const text = textOf(body)
+  const value = text === undefined ? undefined : parseJson(text)
+  if (value !== undefined) return { body, value }
+  const inBase64 = bytesOfBase64(text)
+  const found = inBase64 && jsonIn(inBase64, headers)
+  // Numbers are base64, too.
+  if (typeof found === 'object' && Object(found.value) === found.value) return found
+  return typeof body === 'string' ? problemOf(body) : (jsonInCharset(body, headers) ?? problemOf(text, body))
+}
+
+const byteOrderMark = '\uFEFF'
+
+function textOf(body: string | Bytes): string | undefined {
+  if (typeof body !== 'string') return decodedText(body)
+  return body.startsWith(byteOrderMark) ? body.slice(1) : body
+}
+
+function jsonInCharset(body: Bytes, headers?: RequestHeaders): Content | undefined {
+  for (const charset of charsetsOf(bytesOf(body), headers)) {
+    const text = decodedText(body, charset)
+    const value = text === undefined ? undefined : parseJson(text)
+    if (value !== undefined) return { body: text, value }
+  }
+  return undefined
+}
+
+/** Why there is no JSON in a text, or in bytes, which may have a text. */
+function problemOf(text: string | undefined, bytes?: Bytes): string {
+  const format = bytes && formatOf(bytesOf(bytes))
+  if (format !== undefined) return `is compressed with ${format}`
+  if (text === undefined) return 'is not UTF-8'
+  if (text.trim() === '') return 'is empty'
+  try {
+    JSON.parse(text)
+  } catch (error) {
+    // Engines quote a few characters around the fault, and some of them name its position.
+    const [where] = /position \d+|end of JSON/i.exec(wholeMessageOf(error)) ?? []
+    if (where !== undefined) return `is not JSON (fault at ${where})`
+  }
+  return 'is not JSON'
+}
+
+/** Made when the first body is read: not every test environment that loads this package has one. */
+let utf8: InstanceType<typeof TextDecoder> | undefined
+
+/** `undefined` for bytes that are not in the charset, and for a charset that the runtime does not know. */
+function decodedText(bytes: Bytes, charset?: string): string | undefined {
+  try {
+    utf8 ??= new TextDecoder('utf-8', { fatal: true })
+    return (charset === undefined ? utf8 : new TextDecoder(charset, { fatal: true })).decode(bytesOf(bytes))
+  } catch {
+    return undefined
+  }
+}
+
+/** UTF-16 by its mark, or by the zero in its first character, which is ASCII in all JSON; then the declared charset. */
+function charsetsOf([first, second]: Uint8Array, headers?: RequestHeaders): string[] {
+  const declared = /;\s*charset\s*=\s*"?([^\s;"]{1,40})/i.exec(headers?.get('content-type') ?? '')?.[1]
+  const charsets = declared === undefined ? [] : [declared]
+  if (first === 0 || (first === 0xfe && second === 0xff)) charsets.unshift('utf-16be')
+  if (second === 0 || (first === 0xff && second === 0xfe)) charsets.unshift('utf-16le')
+  return charsets
+}
+
+function bytesOf(body: Bytes): Uint8Array {
+  return ArrayBuffer.isView(body)
+    ? new Uint8Array(body.buffer, body.byteOffset, body.byteLength)
+    : new Uint8Array(body)
+}
+
+/** The bytes of a text in base64, or `undefined`: serverless platforms and queues write bodies so. */
+export function bytesOfBase64(body: unknown): Uint8Array | undefined {
+  if (typeof body !== 'string' || !/^[\w+/-]+={0,2}\s*$/.test(body)) return undefined
+  try {
+    const binary = atob(body.replace(/-/g, '+').replace(/_/g, '/'))
+    return Uint8Array.from(binary, (character) => character.charCodeAt(0))
+  } catch {
+    return undefined
+  }
+}
+
+/** Proxies compress once, perhaps twice. */
+const maxLayers = 3
+
+async function decompressedContent(
+  body: unknown,
+  headers: RequestHeaders,
+  maxBytes: number,
+  problem: string,
+): Promise<Content | undefined> {
+  const labels = headers.valuesOf('content-encoding').join().toLowerCase()
+  const codings = new Set(labels.split(/[\s,]+/).filter(Boolean))
+  let bytes = encodedBytes(body)
+  let received = body
+  let reason = problem
+  for (let layer = 0; bytes !== undefined && layer < maxLayers; layer += 1) {
+    const format = formatOf(bytes) ?? formatWithoutSignature(codings)
+    if (format === undefined) break
+    const { read, failure } = await decompress(bytes, format, maxBytes)
+    if (read === undefined) return undefined
+    const found = jsonIn(read.body, headers)
+    // Also after a failure: a checksum or an end may be missing behind content that is whole.
+    if (typeof found === 'object') return found
+    if (failure !== undefined) {
+      reason += `, and cannot be decompressed (${failure})`
+      break
+    }
+    received = bytes = read.body
+    reason = found
+  }
+  // Only known names are shown: a message holds no value of a header.
+  if (labels !== '')
+    reason += `; its content-encoding is ${/^(?:gzip|deflate|br|zstd)$/.exec(labels) ?? 'another'}`
+  throw invalidDelivery(received, reason)
+}
+
+/** The bytes of a body, or those that it has in base64. */
+function encodedBytes(body: unknown): Uint8Array | undefined {
+  if (!isBytes(body)) return bytesOfBase64(body)
+  return bytesOfBase64(decodedText(body)) ?? bytesOf(body)
+}
+
+/** By the first bytes, which cannot begin JSON (RFC 1952 section 2.3.1, RFC 1950 section 2.2, RFC 8878 section 3.1.1). */
+function formatOf([first = 0, second = 0, third, fourth]: Uint8Array): string | undefined {
+  if (first === 0x1f && second === 0x8b) return 'gzip'
+  if (first === 0x78 && (first * 256 + second) % 31 === 0) return 'deflate'
+  return first === 0x28 && second === 0xb5 && third === 0x2f && fourth === 0xfd ? 'zstd' : undefined
+}
+
+/** Two formats begin like anything else: each is tried once, if a label names it. */
+function formatWithoutSignature(codings: Set<string>): string | undefined {
+  if (codings.delete('br')) return 'brotli'
+  return codings.delete('deflate') ? 'deflate-raw' : undefined
+}
+
+/** @returns what came out, up to `maxBytes`, and what then went wrong */
+async function decompress(
+  bytes: Uint8Array,
+  format: string,
+  maxBytes: number,
+): Promise<{ readonly read: ReadBody<Uint8Array>; readonly failure?: string }> {
+  try {
+    // Narrows the type only: a body is never in shared memory.
+    const compressed: ReadableStream<Uint8Array> = new Blob([bytes as Uint8Array<ArrayBuffer>]).stream()
+    const content: ReadableStream<Uint8Array> = compressed.pipeThrough(decompressorOf(format))
+    return { read: await readWebStream(content, maxBytes) }
+  } catch (thrown) {
+    const { body, cause = thrown } = errorOf(noBytes, thrown)
+    return { read: { body: isBytes(body) ? bytesOf(body) : noBytes }, failure: messageOf(cause) }
+  }
+}
+
+const noBytes = new Uint8Array()
+
+/** Every runtime decompresses gzip and deflate. Node.js has the other formats, too, older ones not as web streams. */
+function decompressorOf(
+  format: string,
+): Pick<InstanceType<typeof DecompressionStream>, 'readable' | 'writable'> {
+  try {
+    return new DecompressionStream(format as ConstructorParameters<typeof DecompressionStream>[0])
+  } catch (error) {
+    const load = globalThis.process?.getBuiltinModule
+    const zlib: Zlib = Object(load?.('node:zlib'))
+    const make = format === 'brotli' ? zlib.createBrotliDecompress : zlib.createZstdDecompress
+    if (make === undefined) throw error
+    return load('node:stream').Duplex.toWeb(make())
+  }
+}
+
+/** Zstandard is not in every Node.js. */
+type Zlib = Partial<typeof import('node:zlib')> & {
+  createZstdDecompress?(): import('node:zlib').BrotliDecompress
+}
