@@ -13,7 +13,7 @@ export interface Command {
   /**
    * Resolves with the exit code: 0, or 1 if a step failed.
    *
-   * @throws `UsageError` if the command cannot run: exit code 2
+   * @throws `CommandFailure` with the exit code; `UsageError` if the command cannot run
    */
   run(args: string[], context: CommandContext): Promise<number>
 }
@@ -26,8 +26,22 @@ export interface CommandContext {
 /** A device such as /dev/zero never ends. */
 const maxBytes = 1024 * 1024
 
-/** A command cannot run with these flags. The message is one sentence, which is printed. */
-export class UsageError extends Error {}
+/** A command ends without success. The message is printed on standard error. */
+export class CommandFailure extends Error {
+  readonly exitCode: number
+
+  constructor(message: string, exitCode = 1) {
+    super(message)
+    this.exitCode = exitCode
+  }
+}
+
+/** A command cannot run with these flags. The message is one sentence. */
+export class UsageError extends CommandFailure {
+  constructor(message: string) {
+    super(message, 2)
+  }
+}
 
 type FlagTypes = NonNullable<ParseArgsConfig['options']>
 type Arguments<Types extends FlagTypes> = ReturnType<
@@ -61,8 +75,16 @@ export function readArguments<const Types extends FlagTypes>(
   args: string[],
   flagTypes: Types,
 ): Pick<Arguments<Types>, 'values' | 'positionals'> {
+  // An ID may be negative, and no flag takes a negative number.
+  const [negative = [], others = []] = [true, false].map((is) =>
+    args.filter((arg) => /^-\d+$/.test(arg) === is),
+  )
   try {
-    const { values, positionals } = parseArgs({ args, options: flagTypes, allowPositionals: true })
+    const { values, positionals } = parseArgs({
+      args: [...others, '--', ...negative],
+      options: flagTypes,
+      allowPositionals: true,
+    })
     // Usually an unset shell variable: as a path it would be the current folder.
     const empty = Object.entries(values).find(([, value]) => [value].flat().includes(''))
     if (empty === undefined) return { values, positionals }
@@ -125,7 +147,7 @@ export async function variablesOf(dotenv: string | undefined, env: Environment):
  */
 export async function namedValuesOf(
   flag: string,
-  texts: readonly string[],
+  texts: readonly string[] = [],
   env: Environment,
 ): Promise<Record<string, string>> {
   const pairs: [name: string, value: string][] = []

@@ -2,7 +2,7 @@
 /** The command line: finds the command, runs it, and sets the exit code. */
 import { createRequire } from 'node:module'
 import { didYouMean, messageOf } from '../shared/text.js'
-import { type Command, UsageError } from './command.js'
+import { type Command, CommandFailure } from './command.js'
 import { shownOnTerminal, Terminal } from './terminal.js'
 
 /** Loaded one at a time: help and version need none of them. */
@@ -10,19 +10,27 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   emulator: async () => (await import('./emulator.js')).emulatorCommand,
   notify: async () => (await import('./notify.js')).notifyCommand,
   check: async () => (await import('./check/check.js')).checkCommand,
+  token: async () => (await import('./token.js')).tokenCommand,
+  subscribe: async () => (await import('./subscriptions.js')).subscribeCommand,
+  update: async () => (await import('./subscriptions.js')).updateCommand,
+  unsubscribe: async () => (await import('./subscriptions.js')).unsubscribeCommand,
 }
 
 const help = `Usage: notification-subscriber <command> [flags]
 
-  emulator   runs the notification service on this machine, with a page in the browser
-  notify     sends a notification through a running emulator
-  check      checks the configuration in NOTIFICATION_*, your callback URL, and how the service behaves
+  emulator     runs the notification service on this machine, with a page in the browser
+  notify       sends a notification through a running emulator
+  check        checks the configuration in NOTIFICATION_*, your callback URL, and how the service behaves
+  token        requests an access token, and shows its lifetime and claims
+  subscribe    creates a subscription, and prints its ID
+  update       changes the parameters of a subscription
+  unsubscribe  ends a subscription
 
-  --help     of a command: its flags
-  --version  the version of this package
+  --help       of a command: its flags
+  --version    the version of this package
 
-Exit codes: 0 success, 1 a check or a callback failed, 2 the command cannot run as it was called,
-130 a check was interrupted by Ctrl-C.`
+Exit codes: 0 success, 1 a check, a callback or a call failed, 2 the command cannot run as it was called,
+130 interrupted by Ctrl-C.`
 
 // If the output fails, a command still ends in order. A reader such as `head -1` may have ended, and a
 // terminal may be closed: nothing is lost then.
@@ -51,7 +59,7 @@ async function main([name = '', ...args]: string[]): Promise<number> {
   try {
     return await command.run(args, { terminal, env: process.env })
   } catch (error) {
-    if (error instanceof UsageError) return refuse(error.message)
+    if (error instanceof CommandFailure) return refuse(error.message, error.exitCode)
     throw error
   }
 }
@@ -61,9 +69,10 @@ function print(text: string): number {
   return 0
 }
 
-function refuse(sentence: string): number {
-  process.stderr.write(`${shownOnTerminal(sentence)}\n`)
-  return 2
+function refuse(text: string, exitCode = 2): number {
+  const lines = text.split('\n').map(shownOnTerminal)
+  process.stderr.write(`${lines.join('\n')}\n`)
+  return exitCode
 }
 
 /** The manifest is found by the package's name, because the build moves this file. */

@@ -72,9 +72,14 @@ export function formatIssues(issues: readonly Issue[]): string {
 const beginsWithVerb = /^(?:is|are|has|must|cannot|contains|names|belongs|and) /
 
 function sentenceOf({ path, message }: Issue): string {
-  const words = excerpt(message, 500)
-  if (path.length === 0) return words
-  return `\`${excerpt(toDotPath(path), 150)}\`${beginsWithVerb.test(message) ? '' : ':'} ${words}`
+  return path.length === 0
+    ? excerpt(message, 500)
+    : sentenceAbout(`\`${excerpt(toDotPath(path), 150)}\``, message)
+}
+
+/** The message of an issue as a whole sentence. */
+export function sentenceAbout(subject: string, message: string): string {
+  return `${subject}${beginsWithVerb.test(message) ? '' : ':'} ${excerpt(message, 500)}`
 }
 
 /** The options of every parse: zod's own words, except for unknown names. */

@@ -4,17 +4,27 @@ import { checkCommand } from '../../src/cli/check/check.js'
 import type { Command } from '../../src/cli/command.js'
 import { emulatorCommand } from '../../src/cli/emulator.js'
 import { notifyCommand } from '../../src/cli/notify.js'
+import { subscribeCommand, unsubscribeCommand, updateCommand } from '../../src/cli/subscriptions.js'
+import { tokenCommand } from '../../src/cli/token.js'
 import { call, folderOfTest } from './support.js'
 
+const subscribing: Readonly<Record<string, Command>> = {
+  subscribe: subscribeCommand,
+  update: updateCommand,
+  unsubscribe: unsubscribeCommand,
+}
 const commands: Readonly<Record<string, Command>> = {
   emulator: emulatorCommand,
   notify: notifyCommand,
   check: checkCommand,
+  token: tokenCommand,
+  ...subscribing,
 }
 
 const url = ['--callback-url', 'https://app.example.com/n']
 const type = ['--type', 'cxScoreUpdated']
 const user = ['--user', 'alice']
+const subscription = ['--type', 'behavioral', '--user', 'alice', ...url]
 const page = ['--page-url', 'http://127.0.0.1:2/x/']
 
 /** Each of these calls cannot work. */
@@ -71,6 +81,33 @@ const mistakes: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['--unsubscribe-route', 'DELETE api/end'],
     ['--update-route', 'PUT /api/{id} json'],
   ],
+  token: [['abc'], ['--dotenv', '/nowhere/.env'], []],
+  subscribe: [
+    ['--user', 'alice', ...url],
+    ['--type', 'behavioral', ...url],
+    ['--type', 'behavioral', '--user', 'alice'],
+    ['--type', 'cxScoreUpdated,x', '--user', 'alice,alice', '--callback-url', 'http://app.example.com/n'],
+    [...subscription, '--parameter', 'token=hush'],
+    [...subscription, '--parameter', 'token=env:UNSET'],
+    [...subscription, '--parameter', 'token=env:EMPTY'],
+    [...subscription, '--parameter', 'username=env:SECRET'],
+  ],
+  update: [
+    [],
+    ['7'],
+    ['7', '8', '--parameter', 'token=env:SECRET'],
+    ['7', '--parameter', 'username=env:SECRET'],
+  ],
+  unsubscribe: [[], ['seven'], ['7', '8'], ['99999999999999999999'], ['7', '--force']],
+}
+
+const incomplete = { EMPTY: '', SECRET: 'hush' }
+/** Of a service that nothing may reach. */
+const complete = {
+  ...incomplete,
+  NOTIFICATION_BASE_URL: 'https://notifications.invalid',
+  NOTIFICATION_USERNAME: 'service-user',
+  NOTIFICATION_PASSWORD: 'hush',
 }
 
 test('a call that cannot work is one sentence and exit code 2', async () => {
@@ -80,7 +117,7 @@ test('a call that cannot work is one sentence and exit code 2', async () => {
     const calls = [...(mistakes[name] ?? [])]
     if (name === 'notify') calls.push([...type, ...user, '--state', folder])
     for (const args of calls) {
-      const { code, stdout, stderr } = await call(command, args, { EMPTY: '', SECRET: 'hush' })
+      const { code, stdout, stderr } = await call(command, args, name in subscribing ? complete : incomplete)
       expect([code, stdout]).toEqual([2, ''])
       expect(stderr).toMatch(/^\S.*$/)
       sentences.push(`${name} ${args.join(' ')}\n  ${stderr}\n`)

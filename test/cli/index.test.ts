@@ -11,7 +11,7 @@ describe('the command line', () => {
   test.each([[[]], [['--help']], [['help']]])('%j names every command', async (args) => {
     const { code, stdout, stderr } = await run(args)
     expect([code, stderr]).toEqual([0, ''])
-    for (const command of ['emulator', 'notify', 'check']) {
+    for (const command of ['emulator', 'notify', 'check', 'token', 'subscribe', 'update', 'unsubscribe']) {
       expect(stdout).toMatch(new RegExp(`^  ${command} `, 'm'))
     }
   })
@@ -23,6 +23,10 @@ describe('the command line', () => {
       'check',
       'dotenv callback-url secret callback-ca callback-timeout-ms lifecycle username report unsubscribe-route update-route json',
     ],
+    ['token', 'print-token dotenv json'],
+    ['subscribe', 'type user callback-url parameter recreate-if-exists dotenv json'],
+    ['update', 'parameter dotenv json'],
+    ['unsubscribe', 'dotenv json'],
   ])('%s --help names every flag', async (command, flags) => {
     const { code, stdout, stderr } = await run([command, '--help'])
     expect([code, stderr]).toEqual([0, ''])

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { onTestFinished, vi } from 'vitest'
 import { writePage } from '../../scripts/build-page.js'
-import { type Command, UsageError } from '../../src/cli/command.js'
+import { type Command, CommandFailure } from '../../src/cli/command.js'
 import { Terminal } from '../../src/cli/terminal.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
@@ -95,8 +95,8 @@ export async function call(
     const code = await command.run([...args], { terminal, env })
     return { code, stdout: lines.join('\n'), stderr: '' }
   } catch (error) {
-    if (!(error instanceof UsageError)) throw error
-    return { code: 2, stdout: lines.join('\n'), stderr: error.message }
+    if (!(error instanceof CommandFailure)) throw error
+    return { code: error.exitCode, stdout: lines.join('\n'), stderr: error.message }
   }
 }
 

@@ -16,7 +16,8 @@ import {
   isWrongMethod,
 } from '../../shared/statuses.js'
 import { excerpt } from '../../shared/text.js'
-import { type CheckStep, failed, nextAfterConnection, passed, skipped } from './step.js'
+import { nextAfterConnection } from '../next-step.js'
+import { type CheckStep, failed, passed, skipped } from './step.js'
 
 export interface CallbackCheck {
   readonly callbackUrl: URL

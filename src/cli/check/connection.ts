@@ -6,7 +6,8 @@ import type { Environment } from '../../client/environment.js'
 import { durationInWords } from '../../emulator/words.js'
 import { toConnectionError } from '../../http/connection-error.js'
 import { trustedWith } from '../../http/undici.js'
-import { type CheckStep, failed, nextAfterConnection, passed, skipped } from './step.js'
+import { nextAfterConnection } from '../next-step.js'
+import { type CheckStep, failed, passed, skipped } from './step.js'
 
 const connectTimeoutMs = 10_000
 

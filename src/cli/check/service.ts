@@ -3,7 +3,6 @@ import type { Auth } from '../../auth/authorizer.js'
 import { type Environment, isBasic, missingFrom, routeVariable } from '../../client/environment.js'
 import { NotificationClient } from '../../client/notification-client.js'
 import type { CallOptions, NotificationClientOptions } from '../../client/options.js'
-import { durationInWords } from '../../emulator/words.js'
 import {
   ConfigurationError,
   NotificationError,
@@ -14,16 +13,15 @@ import type { ResponseSummary } from '../../http/send.js'
 import { type Operation, resolvedRoute } from '../../shared/routes.js'
 import {
   isAboutCredentials,
-  isAbsent,
   isBusy,
   isForbidden,
   isInvalidInput,
   isOutcomeOpen,
-  isTokenRefused,
   isUnauthorized,
 } from '../../shared/statuses.js'
-import { excerpt } from '../../shared/text.js'
-import { formatIssues, parseJson } from '../../shared/validation.js'
+import { formatIssues } from '../../shared/validation.js'
+import { claimsOf, describeClaims, hasExpired } from '../claims.js'
+import { compareClocks, nextAfterTokenRefusal, notActivated, otherEnvironment } from '../next-step.js'
 import { checkConnection } from './connection.js'
 import { type CheckStep, failed, passed, skipped, unknown } from './step.js'
 
@@ -49,7 +47,7 @@ export async function* checkService(env: Environment, ca: string | undefined): A
   }
   const token = isBasic(env)
     ? skipped(stepNames.token, 'not needed with a user name and a password')
-    : await checkToken(client)
+    : await checkToken(client, env)
   yield token
   if (token.outcome === 'failed') {
     yield skipped(stepNames.authorization, 'not tried without a token')
@@ -95,23 +93,19 @@ function serversOf(addresses: Environment): [variable: string, address: URL][] {
   return [...servers.values()]
 }
 
-async function checkToken(client: NotificationClient): Promise<CheckStep> {
+async function checkToken(client: NotificationClient, env: Environment): Promise<CheckStep> {
   let token: string
   try {
     token = await client.getAccessToken()
   } catch (error) {
     return tokenProblem(error)
   }
-  const claims = claimsOf(token)
+  const claims = claimsOf(token, env)
   if (claims === undefined) {
     return passed(stepNames.token, 'issued, but not a JWT: only the service can read it')
   }
-  if (claims.exp !== undefined && claims.exp * 1000 <= Date.now()) {
-    return failed(
-      stepNames.token,
-      `it has expired already: ${describeClaims(claims)}`,
-      "Compare this machine's clock with that of the authorization server",
-    )
+  if (hasExpired(claims)) {
+    return failed(stepNames.token, `it has expired already: ${describeClaims(claims)}`, compareClocks)
   }
   return passed(stepNames.token, describeClaims(claims), claims)
 }
@@ -123,7 +117,7 @@ function tokenProblem(error: unknown): CheckStep {
   if (error instanceof TokenRequestError) {
     const code = error.error !== undefined && oauthError.test(error.error) ? error.error : undefined
     const message = `the token endpoint answered ${error.status}${code === undefined ? '' : ` (${code})`}`
-    return failed(stepNames.token, message, nextAfter(error.status, code))
+    return failed(stepNames.token, message, nextAfterTokenRefusal(error.status, code))
   }
   if (error instanceof ResponseValidationError) {
     const message = `the answer with status ${error.status} holds no token`
@@ -131,18 +125,6 @@ function tokenProblem(error: unknown): CheckStep {
   }
   if (!(error instanceof NotificationError)) throw error
   return failed(stepNames.token, error.message)
-}
-
-function nextAfter(status: number, code: string | undefined): string {
-  if (code === 'invalid_scope') return 'Check NOTIFICATION_SCOPE'
-  if (isAbsent(status)) return 'Check NOTIFICATION_DOMAIN and NOTIFICATION_AUTH_URL: there is no such domain'
-  if (isTokenRefused(status)) {
-    return (
-      'Compare NOTIFICATION_CLIENT_ID and NOTIFICATION_CLIENT_SECRET with what you were given. If the secret has ' +
-      'characters such as % or +, try NOTIFICATION_CREDENTIALS_ENCODING=form-urlencoded or NOTIFICATION_CLIENT_AUTHENTICATION=body'
-    )
-  }
-  return 'Ask the operator of the authorization server'
 }
 
 /** How a call to the service ended. */
@@ -181,12 +163,11 @@ async function authorizationStep(
   const { status, error } = await createWith(credentials)
   if (status === undefined) return failed(name, `${error?.message}`)
   if (isUnauthorized(status)) {
-    const next = 'Do they belong to the same environment as NOTIFICATION_BASE_URL, lab or production?'
-    return failed(name, 'the service does not accept the credentials (401)', next)
+    return failed(name, 'the service does not accept the credentials (401)', otherEnvironment)
   }
   if (isForbidden(status)) {
     const message = 'the service accepts the credentials, but not for subscriptions (403)'
-    return failed(name, message, 'Ask your account contact to activate notifications for them')
+    return failed(name, message, notActivated)
   }
   if (isBusy(status) || isOutcomeOpen(status)) {
     return failed(name, `the service answered ${status}`, 'Try again later')
@@ -213,28 +194,4 @@ async function emptyCreate(options: NotificationClientOptions): Promise<TriedCal
   const unsubscribe = { method: 'POST', path: '/api/subscriptions', idField: 'check' } as const
   await using client = new NotificationClient({ ...options, routes: { unsubscribe } })
   return await tryCall((options) => client.unsubscribe(0, options))
-}
-
-/** The claims of a token (RFC 7519) with texts cut, or nothing if it is not a JWT. Only the service verifies it. */
-function claimsOf(token: string) {
-  const payload = parseJson(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'))
-  if (payload === undefined) return undefined
-  const { iss, azp, exp, scope }: Record<string, unknown> = Object(payload)
-  const text = (claim: unknown) => (typeof claim === 'string' ? excerpt(claim, 200) : undefined)
-  // `exp` is in seconds since 1970.
-  return {
-    iss: text(iss),
-    azp: text(azp),
-    exp: typeof exp === 'number' ? exp : undefined,
-    scope: text(scope),
-  }
-}
-
-type TokenClaims = NonNullable<ReturnType<typeof claimsOf>>
-
-function describeClaims({ iss = 'missing', azp = 'missing', exp, scope = 'none' }: TokenClaims): string {
-  const remainingMs = exp === undefined ? 0 : exp * 1000 - Date.now()
-  const inWords = durationInWords(Math.abs(remainingMs))
-  const expiry = remainingMs > 0 ? `expires in ${inWords}` : `expired ${inWords} ago`
-  return `iss ${iss}, azp ${azp}, ${exp === undefined ? 'exp missing' : expiry}, scope ${scope}`
 }

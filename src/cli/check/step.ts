@@ -30,16 +30,3 @@ export function skipped(name: string, message: string): CheckStep {
 export function unknown(name: string, message: string, next?: string): CheckStep {
   return { name, outcome: 'unknown', message: `cannot be proven here: ${message}`, next }
 }
-
-/**
- * What to do after a failed connection.
- *
- * @param trust - the variable or flag that names certificates to trust
- */
-export function nextAfterConnection(error: unknown, trust: string, otherwise: string): string {
-  const { cause }: { cause?: { code?: string } } = Object(error)
-  const isUntrusted = /SELF_SIGNED|UNABLE_TO/.test(cause?.code ?? '')
-  return isUntrusted
-    ? `If you trust the server, name a file with its authority's certificate: ${trust}`
-    : otherwise
-}

@@ -1,0 +1,63 @@
+/** One call to the service: the client from the environment, Ctrl-C, and how a failure ends the command. */
+import type { Environment } from '../client/environment.js'
+import { NotificationClient } from '../client/notification-client.js'
+import type { CallOptions } from '../client/options.js'
+import { ConfigurationError, InvalidRequestError, type Issue, NotificationError } from '../errors.js'
+import type { Logger } from '../logger.js'
+import { formatIssues, sentenceAbout } from '../shared/validation.js'
+import { CommandFailure, UsageError } from './command.js'
+import { afterNoAnswer, type CalledOperation, nextStepAfter } from './next-step.js'
+import { type Interruption, onInterruption } from './signals.js'
+import type { Terminal } from './terminal.js'
+
+export interface ServiceCall<Result> {
+  readonly operation: CalledOperation
+  readonly call: (client: NotificationClient, options: CallOptions) => Promise<Result>
+  readonly env: Environment
+  readonly terminal: Terminal
+  /** The flag that sets what an issue is about. */
+  readonly flagOf?: (path: Issue['path']) => string
+  readonly logger?: Logger
+}
+
+/**
+ * Calls the service with a client from the environment.
+ *
+ * @throws `UsageError` if nothing was sent, because variables or flags are wrong; `CommandFailure` for every other failure
+ */
+export async function callService<Result>(given: ServiceCall<Result>): Promise<Result> {
+  const { operation, call, env, terminal, flagOf = String, logger } = given
+  const abort = new AbortController()
+  let interruption: Interruption | undefined
+  const stopListening = onInterruption((interrupted) => {
+    interruption = interrupted
+    abort.abort()
+  })
+  try {
+    await using client = NotificationClient.fromEnv({ allowInsecureLoopback: true, logger }, env)
+    return await call(client, { signal: abort.signal })
+  } catch (error) {
+    if (interruption !== undefined) {
+      throw new CommandFailure(
+        `Interrupted by ${interruption.by}. ${afterNoAnswer[operation]}`,
+        interruption.exitCode,
+      )
+    }
+    if (error instanceof ConfigurationError) {
+      throw new UsageError(
+        `${formatIssues(error.issues)}. Set the variables, or name a file that does: --dotenv .env`,
+      )
+    }
+    if (error instanceof InvalidRequestError) {
+      const sentences = error.issues.map(({ path, message }) => sentenceAbout(flagOf(path), message))
+      throw new UsageError(sentences.join('; '))
+    }
+    if (!(error instanceof NotificationError)) throw error
+    const next = nextStepAfter(error, operation)
+    const { code, message } = error
+    terminal.event('failed', { code, status: 'status' in error ? error.status : undefined, message, next })
+    throw new CommandFailure(`✘ ${code}: ${message}\n  → ${next}`)
+  } finally {
+    stopListening()
+  }
+}

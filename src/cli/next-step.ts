@@ -1,0 +1,107 @@
+/** What a person does next after a call failed, in words of the command line. */
+import { routeVariable } from '../client/environment.js'
+import type { AnyNotificationError, ApiError } from '../errors.js'
+import type { Operation } from '../shared/routes.js'
+import {
+  isAbsent,
+  isBusy,
+  isForbidden,
+  isInvalidInput,
+  isNoRoute,
+  isOutcomeOpen,
+  isTokenRefused,
+  isUnauthorized,
+} from '../shared/statuses.js'
+
+export type CalledOperation = 'token' | 'create' | Operation
+
+const findCause = 'To see which step fails, run notification-subscriber check with the same variables'
+
+const recreate =
+  'run it again with --recreate-if-exists: that leaves exactly one subscription, and prints its ID'
+
+/** What a call whose answer is missing may have done, and what to do. */
+export const afterNoAnswer: Readonly<Record<CalledOperation, string>> = {
+  token: 'Run it again',
+  create: `The subscription may exist. To be sure, ${recreate}`,
+  update: 'The values may have changed. Running it again is safe',
+  unsubscribe: 'The subscription may have ended. Running it again is safe',
+}
+
+export function nextStepAfter(error: AnyNotificationError, operation: CalledOperation): string {
+  switch (error.code) {
+    case 'TOKEN_REQUEST':
+      return nextAfterTokenRefusal(error.status, error.error)
+    case 'SUBSCRIPTION_CONFLICT':
+      return error.reason === 'partial-overlap'
+        ? 'Unsubscribe the other subscription by its ID, or leave out the users and types that it has'
+        : 'If the other subscription is identical, add --recreate-if-exists; otherwise unsubscribe it by its ID'
+    case 'SUBSCRIPTION_NOT_FOUND':
+      return operation === 'update'
+        ? `If the subscription has ended, create it again with subscribe. If it still delivers, ${anotherRoute(operation)}`
+        : `Compare the ID with what subscribe printed. If the subscription still delivers, ${anotherRoute('unsubscribe')}`
+    case 'API':
+      return nextAfterAnswer(error, operation)
+    case 'CONNECTION':
+      return nextAfterConnection(error, 'NOTIFICATION_CA_FILE', findCause)
+    case 'TIMEOUT':
+      return error.phase === 'answer' ? afterNoAnswer[operation] : findCause
+    case 'RESPONSE_VALIDATION':
+    case 'OUTCOME_UNKNOWN':
+      return operation === 'token' ? findCause : afterNoAnswer[operation]
+    default:
+      return findCause
+  }
+}
+
+function nextAfterAnswer({ status }: ApiError, operation: CalledOperation): string {
+  if (isUnauthorized(status)) return otherEnvironment
+  if (isForbidden(status)) return notActivated
+  if (isBusy(status) || isOutcomeOpen(status)) return 'Try again later'
+  if (isNoRoute(status) && (operation === 'update' || operation === 'unsubscribe')) {
+    return `The service may have another route for this: ${anotherRoute(operation)}`
+  }
+  return isInvalidInput(status)
+    ? 'The service refused a value of the call: its answer may say which'
+    : findCause
+}
+
+function anotherRoute(operation: Operation): string {
+  return `set ${routeVariable(operation)}`
+}
+
+/** After a 401 to a call with a token that was just issued, or with a user name and password. */
+export const otherEnvironment =
+  'Do the credentials belong to the same environment as NOTIFICATION_BASE_URL, lab or production?'
+
+/** After a 403 to a call. */
+export const notActivated = 'Ask your account contact to activate notifications for these credentials'
+
+/** After a token that has expired when it was issued. */
+export const compareClocks = "Compare this machine's clock with that of the authorization server"
+
+/** @param error - the code of RFC 6749 section 5.2, if there was one */
+export function nextAfterTokenRefusal(status: number, error: string | undefined): string {
+  if (error === 'invalid_scope') return 'Check NOTIFICATION_SCOPE'
+  if (isAbsent(status)) return 'Check NOTIFICATION_DOMAIN and NOTIFICATION_AUTH_URL: there is no such domain'
+  if (isTokenRefused(status)) {
+    return (
+      'Compare NOTIFICATION_CLIENT_ID and NOTIFICATION_CLIENT_SECRET with what you were given. If the secret has ' +
+      'characters such as % or +, try NOTIFICATION_CREDENTIALS_ENCODING=form-urlencoded or NOTIFICATION_CLIENT_AUTHENTICATION=body'
+    )
+  }
+  return 'Try again later. If it stays so, ask the operator of the authorization server'
+}
+
+/**
+ * What to do after a failed connection.
+ *
+ * @param trust - the variable or flag that names certificates to trust
+ */
+export function nextAfterConnection(error: unknown, trust: string, otherwise: string): string {
+  const { cause }: { cause?: { code?: string } } = Object(error)
+  const isUntrusted = /SELF_SIGNED|UNABLE_TO/.test(cause?.code ?? '')
+  return isUntrusted
+    ? `If you trust the server, name a file with its authority's certificate: ${trust}`
+    : otherwise
+}

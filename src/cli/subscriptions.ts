@@ -1,0 +1,158 @@
+/** `notification-subscriber subscribe`, `update` and `unsubscribe`: one call about one subscription. */
+import type { Issue } from '../errors.js'
+import { type NotificationType, notificationTypes } from '../notification-types.js'
+import { withoutQuery } from '../shared/addresses.js'
+import { excerpt } from '../shared/text.js'
+import type { CreateSubscriptionInput } from '../subscriptions/schemas.js'
+import { callService } from './call.js'
+import {
+  type Command,
+  type CommandContext,
+  namedValuesOf,
+  readArguments,
+  readFlags,
+  UsageError,
+  variablesOf,
+} from './command.js'
+
+const sharedHelp = `
+  --dotenv FILE            read the variables from this file; those of the environment come first
+  --json                   one JSON object, with the event`
+
+const parameterHelp = `
+  --parameter NAME=SOURCE  comes back as a header on every callback, such as a token: its name, and where its value is,
+                           @FILE or env:VARIABLE. May be given several times`
+
+const subscribeHelp = `Usage: notification-subscriber subscribe --type T --user U --callback-url URL --parameter NAME=SOURCE [flags]
+
+Creates a subscription with the credentials in NOTIFICATION_*, and prints its ID, which update and unsubscribe need.
+
+  --type T                 ${notificationTypes.join(', ')}; several with commas, or several times
+  --user U                 the user (agent) to subscribe; several with commas, or several times
+  --callback-url URL       where the service sends notifications; https:${parameterHelp}
+  --recreate-if-exists     replaces a subscription with exactly the same types, users and callback URL${sharedHelp} "subscribed"`
+
+const updateHelp = `Usage: notification-subscriber update ID --parameter NAME=SOURCE [flags]
+
+Changes parameters of a subscription: later callbacks carry the new values. Other parameters keep their values.
+${parameterHelp}${sharedHelp} "updated"`
+
+const unsubscribeHelp = `Usage: notification-subscriber unsubscribe ID [flags]
+
+Ends a subscription.
+${sharedHelp} "unsubscribed"`
+
+export const subscribeCommand: Command = { help: subscribeHelp, run: subscribe }
+export const updateCommand: Command = { help: updateHelp, run: update }
+export const unsubscribeCommand: Command = { help: unsubscribeHelp, run: unsubscribe }
+
+const sharedFlags = { dotenv: { type: 'string' }, json: { type: 'boolean' } } as const
+const parameterFlags = { ...sharedFlags, parameter: { type: 'string', multiple: true } } as const
+const subscribeFlags = {
+  ...parameterFlags,
+  type: { type: 'string', multiple: true },
+  user: { type: 'string', multiple: true },
+  'callback-url': { type: 'string' },
+  'recreate-if-exists': { type: 'boolean' },
+} as const
+
+async function subscribe(args: string[], { terminal, env: environment }: CommandContext): Promise<number> {
+  const flags = readFlags('subscribe', args, subscribeFlags)
+  const { type = [], user = [], 'callback-url': callbackUrl } = flags
+  if (type.length === 0)
+    throw new UsageError(`--type is missing: name one or more of ${notificationTypes.join(', ')}`)
+  if (user.length === 0) throw new UsageError('--user is missing: name the users (agents) to subscribe')
+  if (callbackUrl === undefined)
+    throw new UsageError('--callback-url is missing: name the address of your receiver')
+  const env = await variablesOf(flags.dotenv, environment)
+  const input: CreateSubscriptionInput = {
+    // The client refuses what is no type, and says which there are.
+    notificationTypes: namesIn(type) as NotificationType[],
+    usernames: namesIn(user),
+    callbackUrl,
+    parameters: await namedValuesOf('--parameter', flags.parameter, env),
+    recreateIfExists: flags['recreate-if-exists'],
+  }
+  const { subscriptionId } = await callService({
+    operation: 'create',
+    call: (client, options) => client.createSubscription(input, options),
+    flagOf: (path) => flagOf(path, input),
+    ...{ env, terminal },
+  })
+  terminal.event('subscribed', { subscriptionId })
+  const users = excerpt(input.usernames.join(', '), 200)
+  const what = `${input.notificationTypes.join(', ')} of ${users}, to ${withoutQuery(callbackUrl)}`
+  terminal.line(`${terminal.paint('green', '✔')} Subscription ${subscriptionId} is active: ${what}`)
+  if (flags.parameter === undefined) {
+    terminal.line(
+      '  → Its callbacks carry no secret, so a receiver that checks one refuses them: add --parameter',
+    )
+  }
+  return 0
+}
+
+async function update(args: string[], { terminal, env: environment }: CommandContext): Promise<number> {
+  const { values: flags, positionals } = readArguments('update', args, parameterFlags)
+  const id = idOf('update', positionals)
+  if (flags.parameter === undefined) {
+    throw new UsageError(
+      '--parameter is missing: name a parameter, and where its new value is, @FILE or env:VARIABLE',
+    )
+  }
+  const env = await variablesOf(flags.dotenv, environment)
+  const parameters = await namedValuesOf('--parameter', flags.parameter, env)
+  await callService({
+    operation: 'update',
+    call: (client, options) => client.updateSubscriptionParameters(id, { parameters }, options),
+    flagOf: (path) => flagOf(path, {}),
+    ...{ env, terminal },
+  })
+  terminal.event('updated', { subscriptionId: id })
+  const names = excerpt(Object.keys(parameters).join(', '), 200)
+  terminal.line(
+    `${terminal.paint('green', '✔')} Subscription ${id} was updated: callbacks from now on carry the new ${names}`,
+  )
+  return 0
+}
+
+async function unsubscribe(args: string[], { terminal, env: environment }: CommandContext): Promise<number> {
+  const { values: flags, positionals } = readArguments('unsubscribe', args, sharedFlags)
+  const id = idOf('unsubscribe', positionals)
+  const env = await variablesOf(flags.dotenv, environment)
+  await callService({
+    operation: 'unsubscribe',
+    call: (client, options) => client.unsubscribe(id, options),
+    ...{ env, terminal },
+  })
+  terminal.event('unsubscribed', { subscriptionId: id })
+  terminal.line(`${terminal.paint('green', '✔')} Subscription ${id} has ended`)
+  return 0
+}
+
+/** No user name or type has a comma. */
+function namesIn(texts: readonly string[]): string[] {
+  return texts.flatMap((text) => text.split(','))
+}
+
+function idOf(command: string, positionals: readonly string[]): number {
+  const [text, stray] = positionals
+  const id = /^-?\d+$/.test(text ?? '') ? Number(text) : Number.NaN
+  if (stray === undefined && Number.isSafeInteger(id)) return id
+  throw new UsageError(
+    `Name one subscription by the ID that subscribe printed: notification-subscriber ${command} 42`,
+  )
+}
+
+const flags: Readonly<Record<string, string>> = {
+  notificationTypes: '--type',
+  usernames: '--user',
+  callbackUrl: '--callback-url',
+  parameters: '--parameter',
+}
+
+/** The flag that an issue is about, with the name or value if there may be several. */
+function flagOf([field = '', part]: Issue['path'], input: Partial<CreateSubscriptionInput>): string {
+  const { [field]: values }: Record<PropertyKey, unknown> = { ...input }
+  const which = Array.isArray(values) && typeof part === 'number' ? values[part] : part
+  return [flags[String(field)] ?? String(field), which].filter((word) => word !== undefined).join(' ')
+}
