@@ -10,6 +10,7 @@ import { Schedule } from './loop/schedule.js'
 import { Configuration } from './memory/configuration.js'
 import { IndexOfNames } from './memory/index-of-names.js'
 import { KeeperStore } from './memory/keeper-store.js'
+import { Processes } from './memory/processes.js'
 import { RosterReader } from './memory/roster.js'
 import { type User, Users } from './memory/users.js'
 import { type ResolvedOptions, resolveOptions, validateCallOptions, validateRotation } from './options.js'
@@ -66,15 +67,17 @@ export class SubscriptionKeeper implements AsyncDisposable {
     const { problems } = reporter
     const schedule = new Schedule(resolved)
     const store = new KeeperStore(resolved.store, name, resolved.client.service, problems)
-    const configuration = new Configuration(resolved, { store, problems, schedule })
+    const processes = new Processes(store)
+    const configuration = new Configuration(resolved, { store, problems, processes, schedule })
     const index = new IndexOfNames(store)
-    const users = new Users({ sweepIntervalMs, store, index, configuration, problems, schedule })
+    const memory = { store, index, configuration, processes, problems, schedule }
+    const users = new Users({ ...memory, sweepIntervalMs })
     const circuit = new CircuitBreaker(problems)
-    const parts = { ...resolved, store, users, configuration, index, circuit, reporter, problems, schedule }
+    const parts = { ...resolved, ...memory, users, circuit, reporter }
     const deliveries = new Deliveries(parts)
     const roster = new RosterReader(parts)
     const routes = new RouteTrust(problems)
-    const limiter = new Limiter(circuit, resolved)
+    const limiter = new Limiter(circuit, processes, resolved)
     const reconciler = new Reconciler({ ...parts, routes, limiter })
     this.#options = resolved
     this.#reporter = reporter

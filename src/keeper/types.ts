@@ -56,7 +56,7 @@ export interface SubscriptionKeeperOptions {
   readonly sweepIntervalMs?: number | undefined
   /** How long `usernames` may take, in milliseconds. Default: 30,000. */
   readonly rosterTimeoutMs?: number | undefined
-  /** Requests of this process per second, on average; `Infinity` for no limit. Default: 50. */
+  /** Requests of all processes together per second, on average; `Infinity` for no limit. Default: 50. */
   readonly maxRequestsPerSecond?: number | undefined
   /** How many requests of this process are in flight at most. Default: 8. */
   readonly concurrency?: number | undefined

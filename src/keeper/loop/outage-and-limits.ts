@@ -2,6 +2,7 @@
 import { ApiError } from '../../errors.js'
 import type { Operation } from '../../shared/routes.js'
 import { excerpt, messageOf, wholeMessageOf } from '../../shared/text.js'
+import type { Processes } from '../memory/processes.js'
 import type { User } from '../memory/users.js'
 import type { ResolvedOptions } from '../options.js'
 import type { Problems } from '../reporter.js'
@@ -92,14 +93,20 @@ export class Run {
 
 export class Limiter {
   readonly #circuit: CircuitBreaker
+  readonly #processes: Processes
   readonly #spacingMs: number
   readonly #waiting: (() => void)[] = []
   #free: number
   /** When the next request may leave; monotonic. */
   #nextFrom = 0
 
-  constructor(circuit: CircuitBreaker, { concurrency, maxRequestsPerSecond }: ResolvedOptions) {
+  constructor(
+    circuit: CircuitBreaker,
+    processes: Processes,
+    { concurrency, maxRequestsPerSecond }: ResolvedOptions,
+  ) {
     this.#circuit = circuit
+    this.#processes = processes
     this.#free = concurrency
     this.#spacingMs = 1_000 / maxRequestsPerSecond
   }
@@ -118,7 +125,9 @@ export class Limiter {
       return false
     }
     const leavesFrom = Math.max(now(), this.#nextFrom)
-    this.#nextFrom = leavesFrom + this.#spacingMs
+    // The rate is of all processes together; an eighth less for each other one, because their requests may coincide.
+    const { count } = this.#processes
+    this.#nextFrom = leavesFrom + this.#spacingMs * (count + (count - 1) / 8)
     if (leavesFrom > now()) await delay(Math.ceil(leavesFrom - now()))
     const mayEnter = !run.isStopped && this.#circuit.enter(username)
     if (!mayEnter) this.leave(username)

@@ -3,6 +3,7 @@ import { singleFlight } from '../../shared/calls.js'
 import { backoffMs, settlesWithin } from '../../shared/waits.js'
 import { type Configuration, supersededMessage } from '../memory/configuration.js'
 import { type KeeperStore, StoreFailure } from '../memory/keeper-store.js'
+import type { Processes } from '../memory/processes.js'
 import type { RosterReader, RosterRequest } from '../memory/roster.js'
 import type { User, Users } from '../memory/users.js'
 import type { Reporter } from '../reporter.js'
@@ -12,6 +13,7 @@ import {
   delay,
   longAgo,
   longestWorkMs,
+  lookMs,
   minute,
   now,
   retryWaitMs,
@@ -31,6 +33,8 @@ const tickMs = 1_000
 const stoodStillMs = minute
 /** Users at once per request in flight, because store operations take most of a reconciliation. */
 const usersPerRequest = 4
+/** How often a superseded process looks whether it may come back. */
+const supersededLookMs = 10_000
 /** A user who is refused as often is a problem. */
 const reportedRefusals = 3
 
@@ -45,6 +49,7 @@ export interface QueueParts {
   readonly users: Users
   readonly store: KeeperStore
   readonly configuration: Configuration
+  readonly processes: Processes
   readonly roster: RosterReader
   readonly schedule: Schedule
   readonly circuit: CircuitBreaker
@@ -97,7 +102,7 @@ export class Queue {
 
   /** Reconciles every user once per interval after this sweep, until {@link Queue.stop}. */
   watch(sweep: () => Promise<unknown>): void {
-    this.#isWatching = true
+    this.#isWatching = this.#parts.processes.isWatching = true
     this.#parts.schedule.setRosterDue(this.#parts.sweepIntervalMs)
     this.#inBackground(sweep)
     this.#startTicking()
@@ -109,6 +114,7 @@ export class Queue {
     run.isStopped = true
     this.#run = new Run()
     this.#stops++
+    if (this.#isWatching) this.#inBackground(() => this.#leave())
     this.#isWatching = false
     this.#endBlockedSweeps()
     const ended = Promise.allSettled([...this.#inFlight, ...this.#sweepCalls, ...this.#background])
@@ -120,6 +126,13 @@ export class Queue {
     this.#sweepCalls.clear()
     this.#stopTicking()
     this.#stops--
+  }
+
+  /** The others need not wait until this process looks dead. */
+  async #leave(): Promise<void> {
+    const { configuration, processes } = this.#parts
+    processes.isWatching = false
+    await processes.beat(configuration.generation)
   }
 
   /** One ended subscription suggests more: every user is proven again. */
@@ -171,7 +184,7 @@ export class Queue {
     const isStopped = () => run.isStopped || this.#stops > 0
     while (!isStopped()) {
       try {
-        await configuration.synchronize()
+        await this.#synchronize()
         if (isStopped()) break
         await this.#readRoster(request)
         const { generation, isSuperseded } = configuration.state
@@ -239,16 +252,25 @@ export class Queue {
   }
 
   #lookAround(): void {
-    const { circuit, configuration, deliveries, schedule, store } = this.#parts
+    const { circuit, configuration, deliveries, schedule, store, sweepIntervalMs } = this.#parts
     if (store.isFailing) {
-      if (schedule.begins('store')) this.#inBackground(() => store.check())
+      if (schedule.begins('store', storeTimeoutMs)) this.#inBackground(() => store.check())
       return
     }
-    if (schedule.begins('configuration')) {
-      deliveries.reportStrays(circuit.outage === undefined && !configuration.state.isSuperseded)
-      this.#inBackground(() => configuration.synchronize())
+    const { isSuperseded } = configuration.state
+    if (schedule.begins('configuration', isSuperseded ? supersededLookMs : lookMs)) {
+      deliveries.reportStrays(circuit.outage === undefined && !isSuperseded)
+      this.#inBackground(() => this.#synchronize())
     }
-    if (this.#isWatching && schedule.begins('roster')) this.#inBackground(() => this.#readRoster({}))
+    if (this.#isWatching && schedule.begins('roster', sweepIntervalMs))
+      this.#inBackground(() => this.#readRoster({}))
+  }
+
+  /** Looks at the other processes, too. */
+  async #synchronize(): Promise<void> {
+    const { configuration, processes } = this.#parts
+    await configuration.synchronize()
+    await processes.beat(configuration.generation)
   }
 
   async #readRoster(request: RosterRequest): Promise<void> {
@@ -280,12 +302,16 @@ export class Queue {
 
   // Users
 
-  /** Users without a subscription come first. */
+  /** Users without a subscription come first, and among them those for whom this process is the first. */
   #collect(): void {
-    const { schedule, users } = this.#parts
-    const due = [...users.all.values()].filter((user) => schedule.isDue(user.schedule))
-    const isMissing = ({ record }: User) => record?.id === undefined
-    this.#batch = [...due.filter((user) => !isMissing(user)), ...due.filter(isMissing).reverse()]
+    const { processes, schedule, users } = this.#parts
+    const ranks: User[][] = [[], [], [], []]
+    for (const user of users.all.values()) {
+      if (!schedule.isDue(user.schedule)) continue
+      const rank = (user.record?.id === undefined ? 2 : 0) + (processes.isFirstFor(user.username) ? 1 : 0)
+      ranks[rank]?.push(user)
+    }
+    this.#batch = ranks.flatMap((rank) => rank.reverse())
   }
 
   get #mayBegin(): boolean {

@@ -1,5 +1,5 @@
 /** Schedules users, roster and configuration: when each is due. Names of times: see `timing.ts`. */
-import { longAgo, lookMs, now, storeTimeoutMs } from '../timing.js'
+import { longAgo, lookMs, now } from '../timing.js'
 
 /** The schedule of one user. */
 export interface UserSchedule {
@@ -67,10 +67,9 @@ export class Schedule {
   // Store, configuration and roster
 
   /** Whether it is due now; then it is due again after a while. */
-  begins(name: 'store' | 'configuration' | 'roster'): boolean {
+  begins(name: 'store' | 'configuration' | 'roster', againMs: number): boolean {
     if (now() < this.#dueFrom[name]) return false
-    const againMs = { store: storeTimeoutMs, configuration: lookMs, roster: this.#sweepIntervalMs }
-    this.#dueFrom[name] = now() + againMs[name]
+    this.#dueFrom[name] = now() + againMs
     return true
   }
 

@@ -10,8 +10,10 @@ import type { AssociatedValues, UpdateSubscriptionParametersInput } from '../../
 import type { Schedule } from '../loop/schedule.js'
 import type { Problems } from '../reporter.js'
 import { countSchema, parseWith, type Spec, specOf } from '../rules/record.js'
+import { longAgo, now } from '../timing.js'
 import type { SubscriptionKeeperOptions } from '../types.js'
 import { type KeeperStore, lossMessage } from './keeper-store.js'
+import { lifeMs, type Processes } from './processes.js'
 
 const storedSchema = z.object({
   generation: countSchema.min(1),
@@ -26,6 +28,7 @@ const storeKey = 'configuration'
 export interface ConfigurationParts {
   readonly store: KeeperStore
   readonly problems: Problems
+  readonly processes: Processes
   readonly schedule: Schedule
 }
 
@@ -48,6 +51,7 @@ export class Configuration {
   #hash: { readonly of: string; readonly value: Promise<string> } | undefined
   /** The newest generation that this process has used; 0 before the first. */
   #highest = 0
+  #supersededSince = longAgo
   /** The highest generation that only a newer release can read. */
   #foreignGeneration = 0
 
@@ -57,6 +61,11 @@ export class Configuration {
     this.spec = specOf(notificationTypes, String(callbackUrl))
     this.#parts = parts
     this.#state = { values, generation: undefined, isSuperseded: false, wasMissing: false }
+  }
+
+  /** The generation of this process, also while another one supersedes it. */
+  get generation(): number {
+    return this.#state.generation ?? this.#highest
   }
 
   get state(): ConfigurationState {
@@ -82,7 +91,7 @@ export class Configuration {
 
   /** A newer release has written something. @returns whether that supersedes this process */
   meetForeign(key: string, generation: number): boolean {
-    if (generation <= (this.#state.generation ?? this.#highest)) return false
+    if (generation <= this.generation) return false
     this.#foreignGeneration = Math.max(this.#foreignGeneration, generation)
     this.#supersede(foreignMessage(key))
     return true
@@ -95,19 +104,23 @@ export class Configuration {
 
   /** @returns whether the store has this process' configuration */
   async #synchronize(): Promise<boolean> {
-    const { problems, store } = this.#parts
-    const { generation: mine, values } = this.#state
+    const { problems, processes, store } = this.#parts
+    const { generation: present, isSuperseded, values } = this.#state
     const parsed = await store.read(storeKey, (stored) => parseWith(storedSchema, stored))
     const { text, value: stored, foreignGeneration = 0 } = parsed
     if (this.meetForeign(storeKey, Math.max(foreignGeneration, this.#foreignGeneration))) return true
+    const mayReturn =
+      isSuperseded && now() - this.#supersededSince >= lifeMs && !processes.hasNewer(this.#highest)
+    const mine = mayReturn ? undefined : present
     const isOurs = stored !== undefined && (await this.#hashOf(values, stored.salt)) === stored.hash
     if (isOurs && stored.generation >= (mine ?? 0)) {
       this.#follow(values, stored.generation)
       return true
     }
-    // A starting process has the newest configuration; a rotation replaces the configuration before it.
+    // A starting process has the newest configuration; a rotation replaces the configuration before it. If every process with a
+    // newer one is gone, this one comes back.
     const isOlder = stored === undefined || stored.generation < (mine ?? this.#highest + 1)
-    if (this.#highest > 0 && !isOlder) {
+    if (this.#highest > 0 && !isOlder && !mayReturn) {
       this.#supersede(newerMessage)
       return true
     }
@@ -133,6 +146,7 @@ export class Configuration {
   }
 
   #supersede(message: string): void {
+    if (!this.#state.isSuperseded) this.#supersededSince = now()
     this.#state = { ...this.#state, isSuperseded: true }
     this.#parts.problems.begin('SUPERSEDED', message)
   }

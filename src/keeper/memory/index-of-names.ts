@@ -4,6 +4,7 @@ import { parseJson } from '../../shared/validation.js'
 import type { Parsed } from '../rules/record.js'
 import { withPauses } from '../timing.js'
 import { type KeeperStore, KeyFailure } from './keeper-store.js'
+import { quickHash } from './processes.js'
 
 const shardCount = 64
 /** A longer text would block the process while reading. Only writing is limited, so stored texts stay readable. */
@@ -81,13 +82,7 @@ export class IndexOfNames {
   }
 }
 
-/** A plain hash: `node:crypto` takes 20 times as long, which matters with 100,000 names. */
-function shardOf(username: string): number {
-  let hash = 0
-  for (let index = 0; index < username.length; index++) hash = (hash * 31 + username.charCodeAt(index)) | 0
-  return Math.abs(hash) % shardCount
-}
-
+const shardOf = (username: string) => quickHash(username) % shardCount
 const keyOf = (shard: number) => `members:${shard}`
 
 function parseNames(text: string): Parsed<readonly string[]> {

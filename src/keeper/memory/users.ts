@@ -6,6 +6,7 @@ import { day, deliveryLagMs, jitter, longAgo, now, restoreWaitMs } from '../timi
 import type { Configuration } from './configuration.js'
 import type { IndexOfNames } from './index-of-names.js'
 import { goneMark, hashOf, type KeeperStore, KeyFailure, lossMessage } from './keeper-store.js'
+import type { Processes } from './processes.js'
 
 /** Another process has written the record first. */
 export class Collision extends Error {}
@@ -59,6 +60,7 @@ export interface UsersParts {
   readonly problems: Problems
   readonly configuration: Configuration
   readonly schedule: Schedule
+  readonly processes: Processes
 }
 
 export class Users {
@@ -152,7 +154,7 @@ export class Users {
     const { conflictAt, restores = 0, version = 0 } = user.record ?? {}
     const next = { ...record, version: Math.max(record.version, version) + 1 }
     await this.#replace(user, JSON.stringify(next), next)
-    if (next.conflictAt !== undefined && next.conflictAt !== conflictAt) this.#noteCheck(user, now(), -1)
+    if (next.conflictAt !== undefined && next.conflictAt !== conflictAt) this.#noteCheck(user, now())
     // A restored subscription may end again, and is checked when it may be restored again.
     if (next.restores > restores) {
       user.checkDueFrom = Math.min(user.checkDueFrom, now() + restoreWaitMs(next.restores))
@@ -192,9 +194,9 @@ export class Users {
       const estimatedSince = ageMs >= 0 ? now() - ageMs : longAgo
       return known === undefined ? estimatedSince : Math.max(user.readSince, estimatedSince)
     }
-    if (provenAt !== undefined && provenAt !== known?.provenAt) this.#noteCheck(user, sinceOf(provenAt), 1)
+    if (provenAt !== undefined && provenAt !== known?.provenAt) this.#noteCheck(user, sinceOf(provenAt))
     if (conflictAt !== undefined && conflictAt !== known?.conflictAt)
-      this.#noteCheck(user, sinceOf(conflictAt), 1)
+      this.#noteCheck(user, sinceOf(conflictAt))
   }
 
   #track(user: KnownUser, record: UserRecord | undefined): void {
@@ -221,7 +223,7 @@ export class Users {
 
   /** Records the proof of a call that was sent then. */
   noteProof(user: KnownUser, sentSince: number, id: number | undefined): void {
-    this.#noteCheck(user, sentSince, -1)
+    this.#noteCheck(user, sentSince)
     user.proofs = id === undefined ? user.proofs + 1 : 1
     if (id !== undefined) user.provenId = id
   }
@@ -235,11 +237,13 @@ export class Users {
     return true
   }
 
-  /** @param later - 1: another process checked the user, and is to be the first to do so again */
-  #noteCheck(user: KnownUser, since: number, later: -1 | 0 | 1): void {
+  /** The user is due again earlier in the process that is to be the first to check the user, and later in the others. */
+  #noteCheck(user: KnownUser, since: number, spread = jitter): void {
     if (since <= user.checkedSince) return
+    const { processes, sweepIntervalMs } = this.#parts
+    const later = (processes.isFirstFor(user.username) ? -spread : spread) * Math.random()
     user.checkedSince = since
-    user.checkDueFrom = since + this.#parts.sweepIntervalMs * (1 + later * jitter * Math.random())
+    user.checkDueFrom = since + sweepIntervalMs * (1 + later)
   }
 }
 

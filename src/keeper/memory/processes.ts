@@ -1,0 +1,90 @@
+/**
+ * The processes that watch the roster: each counts up a number of its own, all in one key of the store. A hint for speed: it
+ * divides the work. The only thing it decides is whether a superseded configuration may come back.
+ */
+import { randomBytes } from 'node:crypto'
+import * as z from 'zod'
+import { parseJson } from '../../shared/validation.js'
+import { countSchema, type Parsed } from '../rules/record.js'
+import { now } from '../timing.js'
+import type { KeeperStore } from './keeper-store.js'
+
+const storeKey = 'processes'
+const storedSchema = z.record(z.string(), z.object({ count: countSchema, generation: countSchema }))
+type Stored = z.output<typeof storedSchema>
+
+/** A process whose number has not changed for this long is dead. */
+export const lifeMs = 90_000
+
+export class Processes {
+  /** Whether this process is one of them. */
+  isWatching = false
+  readonly #store: KeeperStore
+  readonly #id = randomBytes(9).toString('base64url')
+  #count = 0
+  /** The others, dead ones included, and since when this process has seen each number; monotonic. */
+  readonly #others = new Map<string, Stored[string] & { readonly changedSince: number }>()
+  /** The processes that share the work, this one included. */
+  #sharers: readonly string[] = [this.#id]
+
+  constructor(store: KeeperStore) {
+    this.#store = store
+  }
+
+  /** How many processes share the work. */
+  get count(): number {
+    return this.#sharers.length
+  }
+
+  /** Whether this process is to be the first to work on the user: by the highest hash (rendezvous hashing). */
+  isFirstFor(username: string): boolean {
+    if (this.#sharers.length === 1) return true
+    const weights = this.#sharers.map((id) => quickHash(id + username))
+    return quickHash(this.#id + username) === Math.max(...weights)
+  }
+
+  /** Whether a process with a newer configuration lives. */
+  hasNewer(generation: number): boolean {
+    return this.#living().some(([, other]) => other.generation > generation)
+  }
+
+  /** Counts up, and looks at the others. @throws StoreFailure, KeyFailure */
+  async beat(generation: number): Promise<void> {
+    await this.#store.untilStored(storeKey, async () => {
+      const { text, value = {} } = await this.#store.read(storeKey, parse)
+      this.#see(value)
+      const living = this.#living().map(([id, { count, generation }]) => [id, { count, generation }])
+      const own = this.isWatching ? [[this.#id, { count: ++this.#count, generation }]] : []
+      const next = JSON.stringify(Object.fromEntries([...living, ...own]))
+      return next === text || this.#store.compareAndSet(storeKey, text, next)
+    })
+    const sharers = this.#living().filter(([, other]) => other.generation === generation)
+    this.#sharers = [this.#id, ...sharers.map(([id]) => id)]
+  }
+
+  #see(stored: Stored): void {
+    for (const id of this.#others.keys()) if (stored[id] === undefined) this.#others.delete(id)
+    for (const [id, seen] of Object.entries(stored)) {
+      if (id !== this.#id && this.#others.get(id)?.count !== seen.count)
+        this.#others.set(id, { ...seen, changedSince: now() })
+    }
+  }
+
+  #living() {
+    return [...this.#others].filter(([, { changedSince }]) => now() - changedSince < lifeMs)
+  }
+}
+
+function parse(text: string): Parsed<Stored> {
+  const { data } = storedSchema.safeParse(parseJson(text))
+  return data === undefined ? {} : { value: data }
+}
+
+/** A plain hash of 32 bits: `node:crypto` takes 20 times as long, which matters with 100,000 names. */
+export function quickHash(text: string): number {
+  let hash = 0
+  for (let index = 0; index < text.length; index++)
+    hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193)
+  hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b)
+  return (hash ^ (hash >>> 13)) >>> 0
+}

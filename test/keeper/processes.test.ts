@@ -1,0 +1,109 @@
+/** Several processes: which configuration holds, and how the work is divided. */
+import { describe, expect, test } from 'vitest'
+import type { Node, World } from './convergence/world.js'
+import { hour, minute, second } from './convergence/world.js'
+import { agents, nodeOf, problemCodes, settledWorld, statesOf, tellStories } from './stories.js'
+
+tellStories()
+
+describe('a newer configuration', () => {
+  /** Two processes, and a third with another token. */
+  async function withCanary(): Promise<{ world: World; canary: Node; stable: readonly Node[] }> {
+    const world = await settledWorld({ users: 20, processes: 2 })
+    const stable = [...world.nodes]
+    const canary = world.start({ ...world.configuration, parameters: { token: world.newSecret() } })
+    await world.time.advance(3 * minute)
+    expect(stable.map(problemCodes)).toEqual([['SUPERSEDED'], ['SUPERSEDED']])
+    return { world, canary, stable }
+  }
+
+  const isStable = ({ configuration, service }: World) =>
+    service.active('keeper').every(({ parameters }) => parameters.token === configuration.parameters?.token)
+
+  test.each(['killed', 'stopped'] as const)(
+    'that is %s gives way to the one before within two minutes, and ends are restored',
+    async (how) => {
+      const { world, canary, stable } = await withCanary()
+      expect(isStable(world)).toBe(false)
+      if (how === 'stopped') await world.settled(canary, (keeper) => keeper.stop())
+      canary.process.kill()
+      world.end(agents(10))
+      await world.time.advance(2 * minute)
+      expect(stable.flatMap(problemCodes)).not.toContain('SUPERSEDED')
+      await world.time.advance(5 * second)
+      expect(world.service.active('keeper')).toHaveLength(20)
+      expect(isStable(world)).toBe(true)
+    },
+  )
+
+  test('holds while its process lives, whatever is tried', async () => {
+    const { world, canary, stable } = await withCanary()
+    await world.time.advance(2 * hour)
+    expect(stable.map(problemCodes)).toEqual([['SUPERSEDED'], ['SUPERSEDED']])
+    expect(problemCodes(canary)).toEqual([])
+  })
+
+  test('of an old process that started late ends with that process', async () => {
+    const world = await settledWorld({ users: 5 })
+    const old = world.configuration
+    const renewed = { ...old, parameters: { token: world.newSecret() } }
+    world.configuration = renewed
+    const current = world.start(renewed)
+    nodeOf(world).process.kill()
+    await world.time.advance(minute)
+    const late = world.start(old)
+    await world.time.advance(5 * minute)
+    expect(problemCodes(current)).toEqual(['SUPERSEDED'])
+    late.process.kill()
+    await world.time.advance(2 * minute + 5 * second)
+    expect(problemCodes(current)).toEqual([])
+    expect(isStable(world)).toBe(true)
+  })
+})
+
+describe('processes share the work', () => {
+  test.each([1, 2, 3, 6])('%i: one request per user and interval, in even shares', async (processes) => {
+    const world = await settledWorld({ users: 600, processes })
+    await world.time.advance(hour)
+    const before = world.requests.length
+    const intervals = 8
+    await world.time.advance(intervals * 15 * minute)
+    const requests = world.requests.slice(before)
+    const perUserAndInterval = requests.length / 600 / intervals
+    expect(perUserAndInterval).toBeGreaterThan(0.98)
+    expect(perUserAndInterval).toBeLessThan(1.05)
+    for (const node of world.nodes) {
+      const share =
+        (requests.filter(({ process }) => process === node.process).length * processes) / requests.length
+      expect(share).toBeGreaterThan(0.85)
+      expect(share).toBeLessThan(1.15)
+    }
+  })
+
+  test('600 ends are restored by three at the rate of one, at every second', async () => {
+    const world = await settledWorld({ users: 600, processes: 3 })
+    await world.time.advance(20 * minute)
+    world.end(agents(600))
+    const endedAtMs = world.time.nowMs
+    await world.time.advance(20 * minute)
+    expect(world.gaps).toHaveLength(600)
+    const times = world.requests.map(({ atMs }) => atMs).filter((ms) => ms > endedAtMs)
+    const most = Math.max(
+      ...times.map((from) => times.filter((ms) => ms >= from && ms < from + second).length),
+    )
+    expect(most).toBeLessThanOrEqual(50)
+    expect(most).toBeGreaterThan(30)
+  })
+
+  test('a process that dies leaves its share to the others', async () => {
+    const world = await settledWorld({ users: 60, processes: 3 })
+    await world.time.advance(20 * minute)
+    nodeOf(world).process.kill()
+    await world.time.advance(20 * minute)
+    const before = world.requests.length
+    await world.time.advance(4 * 15 * minute)
+    expect((world.requests.length - before) / 60 / 4).toBeGreaterThan(0.98)
+    for (const node of world.nodes)
+      expect(new Set(Object.values(statesOf(node)))).toEqual(new Set(['active']))
+  })
+})
