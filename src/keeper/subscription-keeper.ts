@@ -4,7 +4,7 @@ import { channelFor, traced } from '../shared/tracing.js'
 import type { UpdateSubscriptionParametersInput } from '../subscriptions/schemas.js'
 import { Deliveries } from './loop/deliveries.js'
 import { CircuitBreaker, Limiter, RouteTrust } from './loop/outage-and-limits.js'
-import { Queue, type SweepRequest } from './loop/queue.js'
+import { Queue, type QueueParts, type SweepRequest } from './loop/queue.js'
 import { Reconciler } from './loop/reconcile.js'
 import { Schedule } from './loop/schedule.js'
 import { Configuration } from './memory/configuration.js'
@@ -13,7 +13,7 @@ import { KeeperStore } from './memory/keeper-store.js'
 import { Processes } from './memory/processes.js'
 import { RosterReader } from './memory/roster.js'
 import { type User, Users } from './memory/users.js'
-import { type ResolvedOptions, resolveOptions, validateCallOptions, validateRotation } from './options.js'
+import { resolveOptions, validateCallOptions, validateRotation } from './options.js'
 import { Reporter } from './reporter.js'
 import { absorb } from './rules/record.js'
 import { longAgo, now } from './timing.js'
@@ -51,13 +51,8 @@ const channel = channelFor('sweep')
  */
 export class SubscriptionKeeper implements AsyncDisposable {
   readonly #inOwnContext = AsyncLocalStorage.snapshot()
-  readonly #options: ResolvedOptions
-  readonly #reporter: Reporter
-  readonly #store: KeeperStore
-  readonly #users: Users
-  readonly #configuration: Configuration
+  readonly #parts: QueueParts
   readonly #queue: Queue
-  readonly #deliveries: Deliveries
 
   /** @throws `ConfigurationError` that lists every problem of the options */
   constructor(options: SubscriptionKeeperOptions) {
@@ -79,13 +74,8 @@ export class SubscriptionKeeper implements AsyncDisposable {
     const routes = new RouteTrust(problems)
     const limiter = new Limiter(circuit, processes, resolved)
     const reconciler = new Reconciler({ ...parts, routes, limiter })
-    this.#options = resolved
-    this.#reporter = reporter
-    this.#store = store
-    this.#users = users
-    this.#configuration = configuration
-    this.#deliveries = deliveries
-    this.#queue = new Queue({ ...parts, roster, reconciler, deliveries })
+    this.#parts = { ...parts, deliveries, roster, reconciler }
+    this.#queue = new Queue(this.#parts)
   }
 
   /**
@@ -94,7 +84,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
    */
   readonly observe = (_notification: unknown, context: { readonly subscriptionId: number }): void => {
     const { hasJustWoken, isWatching } = this.#queue
-    if (!hasJustWoken) this.#deliveries.observe(context?.subscriptionId, isWatching)
+    if (!hasJustWoken) this.#parts.deliveries.observe(context?.subscriptionId, isWatching)
   }
 
   /**
@@ -146,12 +136,14 @@ export class SubscriptionKeeper implements AsyncDisposable {
     options: Pick<SweepOptions, 'signal' | 'onProgress'> = {},
   ): Promise<RotationReport> {
     validateCallOptions('rotateParameters', options)
-    const configuration = this.#configuration
+    const configuration = this.#parts.configuration
     configuration.rotate(validateRotation(values, (changes) => configuration.merged(changes)))
     const report = await this.#sweep({ provenSince: now() }, options)
     const confirmed: string[] = []
-    const pending = report.failed.map(({ username }) => username).filter((name) => !this.#users.all.get(name))
-    for (const user of this.#users.all.values()) {
+    const pending = report.failed
+      .map(({ username }) => username)
+      .filter((name) => !this.#parts.users.all.get(name))
+    for (const user of this.#parts.users.all.values()) {
       if (user.isWanted) (this.#isConfirmed(user) ? confirmed : pending).push(user.username)
     }
     if (pending.length === 0) this.#refuseIfNothingWasDone('rotateParameters')
@@ -160,7 +152,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
 
   /** Whether the callbacks of this user certainly carry the present values. */
   #isConfirmed({ record }: User): boolean {
-    const { generation, isSuperseded } = this.#configuration.state
+    const { generation, isSuperseded } = this.#parts.configuration.state
     if (record?.id === undefined || record.idUnsure || record.claim !== undefined) return false
     return !isSuperseded && record.generation === generation
   }
@@ -178,13 +170,13 @@ export class SubscriptionKeeper implements AsyncDisposable {
       isReady: this.#queue.isReady,
       counts,
       oldestProofAt: Number.isFinite(oldestProofAt) ? oldestProofAt : undefined,
-      problems: this.#reporter.problems.list(),
+      problems: this.#parts.reporter.problems.list(),
     }
   }
 
   /** The subscription of one user, from memory; `undefined` for an unknown user. */
   subscription(username: string): KeptSubscription | undefined {
-    const user = this.#users.all.get(username)
+    const user = this.#parts.users.all.get(username)
     return user?.isWanted ? this.#shown(user) : undefined
   }
 
@@ -195,7 +187,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
       readonly username: string
     } & KeptSubscription
   > {
-    for (const user of this.#users.all.values()) {
+    for (const user of this.#parts.users.all.values()) {
       if (user.isWanted) yield { username: user.username, ...this.#shown(user) }
     }
   }
@@ -218,7 +210,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
   #shown(user: User): KeptSubscription {
     const { checkedSince, delivery, record, schedule } = user
     const isSure = record?.id !== undefined && !record.idUnsure
-    const isProven = isSure && now() - checkedSince <= 2 * this.#options.sweepIntervalMs
+    const isProven = isSure && now() - checkedSince <= 2 * this.#parts.sweepIntervalMs
     const known = record && absorb(record, delivery)
     const hasConflict = record?.id === undefined && record?.conflictAt !== undefined
     const state = hasConflict ? 'conflict' : isProven ? 'active' : 'unproven'
@@ -232,9 +224,9 @@ export class SubscriptionKeeper implements AsyncDisposable {
   }
 
   #sweep(request: SweepRequest, { onProgress, signal }: SweepOptions): Promise<SweepReport> {
-    const { log, problems } = this.#reporter
+    const { log, problems } = this.#parts.reporter
     const report = (progress: SweepProgress) =>
-      onProgress && this.#reporter.call('onProgress', () => onProgress(progress))
+      onProgress && this.#parts.reporter.call('onProgress', () => onProgress(progress))
     const sweep = async (context: object | undefined) => {
       const startedSince = now()
       const { active, failed, ...counts } = await this.#queue.sweep(request, report)
@@ -244,15 +236,15 @@ export class SubscriptionKeeper implements AsyncDisposable {
       log('info', { event: 'sweep.done', ...fields }, 'A sweep is done')
       return { ...counts, active, failed, problems: problems.list() }
     }
-    const contextOf = () => ({ name: this.#options.name })
+    const contextOf = () => ({ name: this.#parts.name })
     const sweeping = this.#inOwnContext(() => traced<object, SweepReport>(channel, contextOf, sweep))
     return untilAborted(sweeping, signal)
   }
 
   /** Throws, because an empty report would say that nothing is left to do. */
   #refuseIfNothingWasDone(method: string): void {
-    const { isSuperseded } = this.#configuration.state
-    if (this.#users.all.size > 0 || (!isSuperseded && !this.#store.isFailing)) return
+    const { isSuperseded } = this.#parts.configuration.state
+    if (this.#parts.users.all.size > 0 || (!isSuperseded && !this.#parts.store.isFailing)) return
     const reason = isSuperseded ? 'another process has a newer configuration' : 'the store cannot be read'
     throw new Error(
       `${method} has done nothing, and this process knows no user: ${reason}. Call it again later.`,

@@ -1,27 +1,17 @@
 /** Deliveries prove known subscriptions. Deliveries of unknown subscriptions are a `STRAY`. */
-import type { Users } from '../memory/users.js'
-import type { Problems } from '../reporter.js'
+import type { RosterParts } from '../memory/roster.js'
 import { deliveryLagMs, jitter, minute, now } from '../timing.js'
-import type { Schedule } from './schedule.js'
 
 /** An unknown subscription is forgotten after this time without a delivery. */
 const memoryMs = 60 * minute
 /** The most ids that are remembered: more ids are forged. */
 const maxUnknown = 1_000
 
-export interface DeliveriesParts {
-  readonly reportStrays: boolean
-  readonly sweepIntervalMs: number
-  readonly users: Users
-  readonly problems: Problems
-  readonly schedule: Schedule
-}
-
 export class Deliveries {
-  readonly #parts: DeliveriesParts
+  readonly #parts: RosterParts
   readonly #unknown = new Map<number, { firstSince: number; lastSince: number }>()
 
-  constructor(parts: DeliveriesParts) {
+  constructor(parts: RosterParts) {
     this.#parts = parts
   }
 

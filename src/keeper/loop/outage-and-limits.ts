@@ -62,7 +62,7 @@ export class CircuitBreaker {
   /** @param userCount - with fewer users than three, all of them make an outage */
   failed({ schedule, username }: User, { kind, error, retryAfterMs }: Failure, userCount: number): void {
     // Nothing was sent, so the service's state is unknown.
-    if (kind === 'INVALID' || kind === 'STORE' || kind === 'BUG' || kind === 'BLOCKED') return
+    if (kind !== 'CREDENTIALS' && kind !== 'SERVICE' && kind !== 'REFUSED') return
     const before = this.#outage
     // In an outage, any other call was already in flight.
     if (before !== undefined && this.#tester !== username) return

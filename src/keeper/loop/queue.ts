@@ -1,11 +1,10 @@
 /** Reconciles users when they are due, while the watch or a sweep runs. A sweep makes all users due, waits and counts. */
 import { singleFlight } from '../../shared/calls.js'
 import { backoffMs, settlesWithin } from '../../shared/waits.js'
-import { type Configuration, supersededMessage } from '../memory/configuration.js'
-import { type KeeperStore, StoreFailure } from '../memory/keeper-store.js'
-import type { Processes } from '../memory/processes.js'
-import type { RosterReader, RosterRequest } from '../memory/roster.js'
-import type { User, Users } from '../memory/users.js'
+import { supersededMessage } from '../memory/configuration.js'
+import { StoreFailure } from '../memory/keeper-store.js'
+import type { RosterParts, RosterReader, RosterRequest } from '../memory/roster.js'
+import type { User } from '../memory/users.js'
 import type { Reporter } from '../reporter.js'
 import { restoreLeftMs } from '../rules/record.js'
 import {
@@ -25,7 +24,6 @@ import {
 import type { Deliveries } from './deliveries.js'
 import { type CircuitBreaker, Run } from './outage-and-limits.js'
 import type { Ending, Reconciler } from './reconcile.js'
-import type { Schedule } from './schedule.js'
 import { type Counted, type OnProgress, SweepCount } from './sweep.js'
 
 const tickMs = 1_000
@@ -43,19 +41,12 @@ export interface SweepRequest extends RosterRequest {
   readonly provenSince: number
 }
 
-export interface QueueParts {
-  readonly concurrency: number
-  readonly sweepIntervalMs: number
-  readonly users: Users
-  readonly store: KeeperStore
-  readonly configuration: Configuration
-  readonly processes: Processes
-  readonly roster: RosterReader
-  readonly schedule: Schedule
+export interface QueueParts extends RosterParts {
   readonly circuit: CircuitBreaker
   readonly deliveries: Deliveries
   readonly reporter: Reporter
   readonly reconciler: Reconciler
+  readonly roster: RosterReader
 }
 
 export class Queue {
@@ -359,11 +350,12 @@ export class Queue {
 
   async #work(user: User): Promise<void> {
     const { circuit, reconciler, schedule, users } = this.#parts
+    const run = this.#run
     schedule.begin(user.schedule)
     if (now() - this.#workedSince > longestWorkMs) await this.#pause()
     // In an outage the reconciliation must make a call.
     const provenSince = circuit.outage === undefined ? schedule.provenSince : now()
-    const reconciled = await reconciler.reconcile(user, provenSince, this.#run)
+    const reconciled = await reconciler.reconcile(user, provenSince, run)
     const { gaps, ending } = reconciled
     schedule.end(user.schedule, this.#noteEnding(user, ending))
     for (const sweep of this.#sweeps) sweep.note(user, reconciled, schedule.leftMs(user.schedule))

@@ -1,9 +1,10 @@
 /** Reconciles one user: reads the record, then decides and calls until nothing is left to do. */
 import { randomUUID } from 'node:crypto'
 import { messageOf } from '../../shared/text.js'
-import { type Configuration, namesOf, supersededMessage } from '../memory/configuration.js'
+import { namesOf, supersededMessage } from '../memory/configuration.js'
 import { KeyFailure, StoreFailure } from '../memory/keeper-store.js'
-import { Collision, type User, type Users } from '../memory/users.js'
+import type { RosterParts } from '../memory/roster.js'
+import { Collision, type User } from '../memory/users.js'
 import type { Reporter } from '../reporter.js'
 import { apply } from '../rules/apply.js'
 import { decide, type Facts, isCall, type Learnt, type PlannedCall } from '../rules/decide.js'
@@ -18,7 +19,7 @@ import {
   minute,
   now,
 } from '../timing.js'
-import type { KeeperClient, KeeperGap } from '../types.js'
+import type { KeeperGap } from '../types.js'
 import { type CallResult, type Failure, sendCall } from './call.js'
 import type { CircuitBreaker, Limiter, RouteTrust, Run } from './outage-and-limits.js'
 
@@ -78,15 +79,10 @@ interface Reconciliation {
   readonly gaps: KeeperGap[]
 }
 
-export interface ReconcilerParts {
-  readonly client: KeeperClient
-  readonly existing: 'replace' | 'report'
-  readonly sweepIntervalMs: number
-  readonly users: Users
-  readonly configuration: Configuration
-  readonly routes: RouteTrust
+export interface ReconcilerParts extends RosterParts {
   readonly circuit: CircuitBreaker
   readonly limiter: Limiter
+  readonly routes: RouteTrust
   readonly reporter: Reporter
 }
 

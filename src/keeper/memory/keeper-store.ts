@@ -76,10 +76,10 @@ export class KeeperStore {
     if (this.#store.compareAndSet === undefined) {
       // Nothing else writes between these steps: the only process writes a key once at a time.
       if ((await this.#get(key)) !== expected) return false
-      await this.#attempt(writingOf(key), () => this.#store.set(this.#nameOf(key), text, ttlMs))
+      await this.#attempt('write', key, () => this.#store.set(this.#nameOf(key), text, ttlMs))
       return true
     }
-    const isStored = await this.#attempt(writingOf(key), () => this.#swap(key, expected, text, ttlMs))
+    const isStored = await this.#attempt('write', key, () => this.#swap(key, expected, text, ttlMs))
     // A client that repeats a write whose answer was lost finds its own text.
     return isStored || (await this.#get(key)) === text
   }
@@ -108,14 +108,10 @@ export class KeeperStore {
     throw this.failKey(key, new Error('Another process changed the value at every attempt.'))
   }
 
-  /** Reports that a key cannot be written, until it was. */
-  failKey(key: string, cause: unknown): KeyFailure {
-    return this.#failOperation(writingOf(key), cause)
-  }
-
-  #failOperation(operation: KeyOperation, cause: unknown): KeyFailure {
-    const failure = new KeyFailure(keyMessage(operation.verb, this.#nameOf(operation.key)), { cause })
-    this.#problems.begin('STORE', failure.message, { about: aboutOf(operation), error: cause })
+  /** Reports that a key cannot be read or written, until it was. */
+  failKey(key: string, cause: unknown, verb: 'read' | 'write' = 'write'): KeyFailure {
+    const failure = new KeyFailure(keyMessage(verb, this.#nameOf(key)), { cause })
+    this.#problems.begin('STORE', failure.message, { about: `${verb} ${key}`, error: cause })
     return failure
   }
 
@@ -148,19 +144,23 @@ export class KeeperStore {
   }
 
   async #get(key: string): Promise<string | undefined> {
-    const text = await this.#attempt({ verb: 'read', key }, () => this.#store.get(this.#nameOf(key)))
+    const text = await this.#attempt('read', key, () => this.#store.get(this.#nameOf(key)))
     return typeof text === 'string' ? text : undefined
   }
 
-  async #attempt<Result>(operation: KeyOperation, operate: () => Result): Promise<Awaited<Result>> {
+  async #attempt<Result>(
+    verb: 'read' | 'write',
+    key: string,
+    operate: () => Result,
+  ): Promise<Awaited<Result>> {
     if (this.#isFailing) throw new StoreFailure(failingMessage)
     try {
       const result = await inTime(operate)
-      this.#problems.resolve('STORE', aboutOf(operation))
+      this.#problems.resolve('STORE', `${verb} ${key}`)
       return result
     } catch (cause) {
       await this.check()
-      throw this.#failOperation(operation, cause)
+      throw this.failKey(key, cause, verb)
     }
   }
 
@@ -173,14 +173,6 @@ export class KeeperStore {
 export function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url')
 }
-
-interface KeyOperation {
-  readonly verb: 'read' | 'write'
-  readonly key: string
-}
-
-const writingOf = (key: string): KeyOperation => ({ verb: 'write', key })
-const aboutOf = ({ verb, key }: KeyOperation) => `${verb} ${key}`
 
 async function inTime<Result>(operate: () => Result): Promise<Awaited<Result>> {
   const late = () => new Error(`no answer within ${storeTimeoutMs} ms`)

@@ -1,12 +1,9 @@
 /** Reads the roster, rejects implausible ones, and updates users and index. */
 import { messageOf } from '../../shared/text.js'
 import { withTimeLimit } from '../../shared/waits.js'
-import type { Schedule } from '../loop/schedule.js'
-import type { Problems } from '../reporter.js'
+import type { ResolvedOptions } from '../options.js'
 import { day, delay, now, withPauses } from '../timing.js'
-import type { SubscriptionKeeperOptions } from '../types.js'
-import type { IndexOfNames } from './index-of-names.js'
-import type { User, Users } from './users.js'
+import type { User, Users, UsersParts } from './users.js'
 
 /** With at most this many users, a roster that lacks some is plausible. */
 const guardedFrom = 10
@@ -19,19 +16,12 @@ export interface RosterRequest {
   readonly wantsNone?: boolean
 }
 
-export interface RosterParts {
-  readonly usernames: SubscriptionKeeperOptions['usernames']
-  readonly maxRemovedShare: number
-  readonly rosterTimeoutMs: number
+export interface RosterParts extends UsersParts, Omit<ResolvedOptions, 'store'> {
   readonly users: Users
-  readonly index: IndexOfNames
-  readonly problems: Problems
-  readonly schedule: Schedule
 }
 
 export class RosterReader {
   readonly #parts: RosterParts
-  readonly #waiting = new Map<string, Promise<void>>()
   #lastReading: Promise<unknown> = Promise.resolve()
   #failures = 0
   /** Sizes of the rosters of the last day that were believed; monotonic. */
@@ -46,16 +36,9 @@ export class RosterReader {
     return this.#failures
   }
 
-  /** One reading at a time; equal requests share one that has not begun. @throws StoreFailure */
+  /** One reading at a time. @throws StoreFailure */
   read(request: RosterRequest): Promise<void> {
-    const key = `${request.allowRemovals} ${request.wantsNone}`
-    const waiting = this.#waiting.get(key)
-    if (waiting !== undefined) return waiting
-    const reading = this.#lastReading.then(() => {
-      this.#waiting.delete(key)
-      return this.#read(request)
-    })
-    this.#waiting.set(key, reading)
+    const reading = this.#lastReading.then(() => this.#read(request))
     this.#lastReading = reading.catch(() => {})
     return reading
   }

@@ -1,12 +1,10 @@
 /** The users of this process, and their records in the store. Only this file changes a user, or writes a record. */
-import type { Schedule, UserSchedule } from '../loop/schedule.js'
-import type { Problems } from '../reporter.js'
+import type { UserSchedule } from '../loop/schedule.js'
 import { type LastDelivery, parseRecord, type UserRecord } from '../rules/record.js'
 import { day, deliveryLagMs, jitter, longAgo, now, restoreWaitMs } from '../timing.js'
-import type { Configuration } from './configuration.js'
+import type { Configuration, ConfigurationParts } from './configuration.js'
 import type { IndexOfNames } from './index-of-names.js'
-import { goneMark, hashOf, type KeeperStore, KeyFailure, lossMessage } from './keeper-store.js'
-import type { Processes } from './processes.js'
+import { goneMark, hashOf, KeyFailure, lossMessage } from './keeper-store.js'
 
 /** Another process has written the record first. */
 export class Collision extends Error {}
@@ -53,14 +51,10 @@ class KnownUser {
 /** What this process knows of one user. */
 export type User = Readonly<KnownUser>
 
-export interface UsersParts {
+export interface UsersParts extends ConfigurationParts {
   readonly sweepIntervalMs: number
-  readonly store: KeeperStore
   readonly index: IndexOfNames
-  readonly problems: Problems
   readonly configuration: Configuration
-  readonly schedule: Schedule
-  readonly processes: Processes
 }
 
 export class Users {
