@@ -46,15 +46,15 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   readonly #parts: DelivererParts<Payloads>
   /** The attempts in flight: at most `concurrency`. Each stays until the outcome of its entry is on the disk. */
   readonly #running = new Set<Promise<void>>()
-  readonly #calls = new Set<LimitedCall>()
+  /** Abort the calls in flight. */
+  readonly #aborts = new Set<(reason: Error) => void>()
   #repetitions = 0
   /**
    * How many deliveries of each queue may have ended an earlier process. While there are some, one is delivered at a time.
-   * Later attempts of such a suspect run beside other deliveries, but not beside another suspect.
+   * Beside a suspect that is repeated later, others are delivered, but not repeated.
    */
   readonly #unproven: Record<Queue, number>
-  #suspectInFlight: Entry | undefined
-  readonly #waitingSuspects: Entry[] = []
+  #suspectsInFlight = 0
   /** Whether the disk says during which delivery the earlier process ended. */
   #isCrashCounted = false
   readonly #startedAt: number
@@ -110,9 +110,8 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   async #next(): Promise<Entry | undefined> {
     const now = this.#now()
     // At most half: deliveries that keep failing, or never end, must not delay others.
-    if (this.#repetitions < mostRepetitions(this.#options.concurrency)) {
-      const suspect = this.#suspectInFlight ? undefined : this.#waitingSuspects.shift()
-      const entry = suspect ?? (await this.#take('tried', now))
+    if (this.#suspectsInFlight === 0 && this.#repetitions < mostRepetitions(this.#options.concurrency)) {
+      const entry = await this.#take('tried', now)
       if (entry !== undefined) return entry
       const { nextDueAt } = this.#store
       clearTimeout(this.#timer)
@@ -124,28 +123,25 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   }
 
   async #take(queue: Queue, now: number): Promise<Entry | undefined> {
-    for (;;) {
-      const entry = await this.#store.take(queue, now)
-      if (entry === undefined) {
-        this.#unproven[queue] = 0
-        return undefined
-      }
-      this.#isCrashCounted ||= entry.crashes > 0
-      if (entry.crashes > 0) entry.suspicion = 1
-      else if (this.#unproven[queue] > 0) entry.suspicion = this.#isCrashCounted ? 1 : 2
-      if (this.#unproven[queue] > 0) this.#unproven[queue] -= 1
-      if (entry.suspicion === 0 || this.#suspectInFlight === undefined) return entry
-      this.#waitingSuspects.push(entry)
-    }
+    const entry = await this.#store.take(queue, now)
+    if (entry === undefined) this.#unproven[queue] = 0
+    else if (entry.crashes > 0) {
+      this.#isCrashCounted = true
+      entry.suspicion = 1
+    } else if (this.#unproven[queue] > 0) entry.suspicion = this.#isCrashCounted ? 1 : 2
+    return entry
   }
 
   #run(entry: Entry): void {
-    const isRepetition = entry.attempts > 0
-    if (isRepetition) this.#repetitions += 1
-    if (entry.suspicion > 0) this.#suspectInFlight = entry
+    const repetitions = entry.attempts > 0 ? 1 : 0
+    const suspects = entry.suspicion > 0 ? 1 : 0
+    const queue = repetitions > 0 ? 'tried' : 'fresh'
+    this.#repetitions += repetitions
+    this.#suspectsInFlight += suspects
     const attempt = this.#attempt(entry).finally(() => {
-      if (isRepetition) this.#repetitions -= 1
-      if (this.#suspectInFlight === entry) this.#suspectInFlight = undefined
+      this.#repetitions -= repetitions
+      this.#suspectsInFlight -= suspects
+      this.#unproven[queue] = Math.max(0, this.#unproven[queue] - 1)
       this.#running.delete(attempt)
       this.wakeUp()
     })
@@ -157,7 +153,14 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     const { parser, reports, ending } = this.#parts
     const { data, error } = parser.safeParse(entry.text)
     if (error) return this.#rejectUnreadable(entry, error)
-    if (entry.crashes >= maxCrashes) return this.#rejectFatal(entry, data)
+    if (entry.crashes >= maxCrashes) {
+      // Never delivered again, also if the dead letter must wait for room.
+      return this.#endStuck(
+        entry,
+        data,
+        new Error(`The process ended ${maxCrashes} times during this delivery.`),
+      )
+    }
     const attempt = entry.attempts + 1
     if (entry.suspicion > 0) await this.#store.countAttempt(entry, 1)
     const startedAt = performance.now()
@@ -165,7 +168,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
       await traced(
         channel,
         () => ({ ...namesOf(data), attempt }),
-        () => this.#withTimeLimit((call) => this.#options.deliver(data, call), entry.traceparent),
+        () => this.#withTimeLimit((given) => this.#options.deliver(data, given), entry.traceparent),
       )
     } catch (reason) {
       // The process goes on: it was not this delivery.
@@ -189,18 +192,6 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     )
   }
 
-  /** Makes a dead letter of a delivery that ends the process. It is never delivered again, also if that must wait. */
-  async #rejectFatal(entry: Entry, delivery: Delivery<Payloads>): Promise<void> {
-    const error = new Error(`The process ended ${maxCrashes} times during this delivery.`)
-    const fields = {
-      ...namesOf(delivery),
-      attempts: entry.attempts,
-      receivedAt: entry.receivedAt,
-      err: error,
-    }
-    if (!(await this.#endStuck(entry, delivery, 'dead-letter', fields))) await this.#postpone(entry)
-  }
-
   async #fail(entry: Entry, delivery: Delivery<Payloads>, error: unknown): Promise<void> {
     const attempts = entry.attempts + 1
     const fields = { ...namesOf(delivery), attempts, receivedAt: entry.receivedAt, err: error }
@@ -209,42 +200,32 @@ export class Deliverer<Payloads extends PayloadSchemas> {
       { event: 'spool.failed', ...fields },
       'Delivering failed, will be repeated',
     )
-    if (attempts >= firstReportedFailure && (await this.#endStuck(entry, delivery, undefined, fields))) return
-    await this.#postpone(entry)
+    if (attempts < firstReportedFailure) return this.#postpone(entry)
+    return this.#endStuck(entry, delivery, error)
   }
 
-  /**
-   * Reports a stuck delivery once in an interval.
-   *
-   * @param otherwise - what to do if `onStuck` does not say it
-   * @returns whether the delivery is discarded or a dead letter now
-   */
-  async #endStuck(
-    entry: Entry,
-    delivery: Delivery<Payloads>,
-    otherwise: 'dead-letter' | undefined,
-    fields: { readonly attempts: number; readonly err: unknown },
-  ): Promise<boolean> {
+  /** Does with a stuck delivery what `onStuck` says, which is called once in an interval. */
+  async #endStuck(entry: Entry, delivery: Delivery<Payloads>, error: unknown): Promise<void> {
+    const isFatal = entry.crashes >= maxCrashes
+    const attempts = entry.attempts + (isFatal ? 0 : 1)
+    const { receivedAt } = entry
+    const fields = { ...namesOf(delivery), attempts, receivedAt, err: error }
     const now = this.#now()
-    let answer: unknown = otherwise
     // An entry that was never reported counts as reported long ago.
-    if (now - entry.reportedAt >= reportIntervalMs) {
-      const { attempts, err } = fields
-      const said = await this.#report({ delivery, attempts, sinceAt: entry.receivedAt, error: err }, fields)
-      if (said === 'discard' || said === 'dead-letter') answer = said
-      entry.reportedAt = now
-    }
+    const isReportDue = now - entry.reportedAt >= reportIntervalMs
+    const stuck = { delivery, attempts, sinceAt: receivedAt, error }
+    const answer = isReportDue ? await this.#report(stuck, fields) : undefined
     const { plain } = this.#parts.reports
     if (answer === 'discard') {
       plain('warn', { event: 'spool.discarded', ...fields }, 'A delivery is given up, as onStuck says')
-      await this.#store.remove(entry)
-      return true
+      return this.#store.remove(entry)
     }
-    if (answer !== 'dead-letter') return false
-    if (!(await this.#store.makeDeadLetter(entry, 'stuck', { error: shownOf(fields.err) }))) return false
+    const isLetter =
+      (answer === 'dead-letter' || isFatal) &&
+      (await this.#store.makeDeadLetter(entry, 'stuck', { error: shownOf(error) }))
+    if (!isLetter) return this.#postpone(entry, isReportDue ? now : entry.reportedAt)
     const letter = { ...fields, letterId: entry.id }
     plain('warn', { event: 'spool.dead-lettered', ...letter }, 'A delivery is now a dead letter')
-    return true
   }
 
   /** Calls `onStuck`, and resolves with its result. */
@@ -262,10 +243,10 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   }
 
   /** Delays a failed entry by the backoff. */
-  async #postpone(entry: Entry): Promise<void> {
+  async #postpone(entry: Entry, reportedAt = entry.reportedAt): Promise<void> {
     const attempts = entry.attempts + 1
     const dueAt = this.#now() + backoffMs(attempts, backoff)
-    await this.#store.postpone(entry, { dueAt, attempts })
+    await this.#store.postpone(entry, { attempts, dueAt, reportedAt })
   }
 
   /**
@@ -273,19 +254,33 @@ export class Deliverer<Payloads extends PayloadSchemas> {
    *
    * @throws after `deliverTimeoutMs` a `DOMException` named `TimeoutError`, when the spool closes one named `AbortError`
    */
-  async #withTimeLimit<T>(work: (call: DeliveryAttempt) => T, traceparent?: string): Promise<Awaited<T>> {
+  async #withTimeLimit<T>(call: (attempt: DeliveryAttempt) => T, traceparent?: string): Promise<Awaited<T>> {
     const { deliverTimeoutMs } = this.#options
-    const call = new LimitedCall(traceparent)
-    this.#calls.add(call)
+    let abort = (_reason: Error) => {}
+    const aborted = new Promise<never>((_, reject) => {
+      abort = reject
+    })
     const timer = setTimeout(() => {
       const message = `The call took longer than ${deliverTimeoutMs} ms.`
-      call.abort(new DOMException(message, 'TimeoutError'))
+      abort(new DOMException(message, 'TimeoutError'))
     }, deliverTimeoutMs)
+    this.#aborts.add(abort)
+    let controller: AbortController | undefined
+    const attempt: DeliveryAttempt = {
+      traceparent,
+      // Made when it is read: an AbortController takes a fifth of the time of a delivery.
+      get signal() {
+        const own = controller ?? new AbortController()
+        if (controller === undefined) aborted.catch((reason) => own.abort(reason))
+        controller = own
+        return own.signal
+      },
+    }
     try {
-      return await Promise.race([work(call.attempt), call.aborted])
+      return await Promise.race([call(attempt), aborted])
     } finally {
       clearTimeout(timer)
-      this.#calls.delete(call)
+      this.#aborts.delete(abort)
     }
   }
 
@@ -301,43 +296,11 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     const reason = new DOMException('The spool is closed.', 'AbortError')
     const timer = setTimeout(() => {
       this.#parts.ending.abort(reason)
-      for (const call of this.#calls) call.abort(reason)
+      for (const abort of this.#aborts) abort(reason)
     }, timeoutMs)
     await this.#starting
     await Promise.all(this.#running)
     clearTimeout(timer)
-  }
-}
-
-/** A call that can be aborted. Makes no controller before the signal is read: a fifth of the time of a delivery. */
-class LimitedCall {
-  readonly attempt: DeliveryAttempt
-  /** Rejects when the call is aborted. */
-  readonly aborted: Promise<never>
-  readonly abort: (reason: unknown) => void
-
-  constructor(traceparent: string | undefined) {
-    let controller: AbortController | undefined
-    let abort = (_reason: unknown) => {}
-    this.aborted = new Promise((_, reject) => {
-      abort = reject
-    })
-    let isAborted = false
-    let abortReason: unknown
-    this.abort = (reason) => {
-      isAborted = true
-      abortReason = reason
-      controller?.abort(reason)
-      abort(reason)
-    }
-    this.attempt = {
-      traceparent,
-      get signal() {
-        controller ??= new AbortController()
-        if (isAborted) controller.abort(abortReason)
-        return controller.signal
-      },
-    }
   }
 }
 

@@ -3,12 +3,14 @@ import * as fs from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { SpoolError } from '../errors.js'
 import { messageOf } from '../shared/text.js'
+import { parseName } from './format.js'
 import { refusePath, type SpoolReports } from './spool-options.js'
 
 /**
  * Creates the folder if it is not there.
  *
- * @throws `ConfigurationError` if that is impossible, or if other users can read the folder or own it
+ * @throws `ConfigurationError` if that is impossible, if another user owns the folder, if others can read it and it is not the
+ * spool's own, or if it is a spool of 0.4
  */
 export async function prepareFolder(folder: string, files: SpoolFiles): Promise<void> {
   await createFolder(folder, files).catch((cause) => {
@@ -17,11 +19,6 @@ export async function prepareFolder(folder: string, files: SpoolFiles): Promise<
     refusePath(folder, `${problem}: use a path below a folder that this process may write`, cause)
   })
   const { mode, uid } = await fs.stat(folder)
-  if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
-    const shown = (mode & 0o777).toString(8)
-    const advice = 'run "chmod 700" on it, or use a folder below it'
-    refusePath(folder, `is open to other users (mode 0${shown}): ${advice}`)
-  }
   const ownUid = process.getuid?.() ?? uid
   if (uid !== ownUid) {
     const advice = 'run the app as that user, or use another folder'
@@ -31,6 +28,23 @@ export async function prepareFolder(folder: string, files: SpoolFiles): Promise<
   await fs
     .access(folder, R_OK | W_OK | X_OK)
     .catch((cause) => refusePath(folder, 'cannot be written or read', cause))
+  const names = (await fs.readdir(folder)).map((name) => [name, parseName(name)] as const)
+  const [of04] = names.find(([, parsed]) => parsed === 'of 0.4') ?? []
+  if (of04 !== undefined) {
+    const advice = 'let 0.4 deliver what is in it, retry or discard its dead letters, then remove its files'
+    refusePath(
+      folder,
+      `holds files of version 0.4, such as ${of04}, which this version cannot read: ${advice}`,
+    )
+  }
+  if (process.platform === 'win32' || (mode & 0o077) === 0) return
+  // Kubernetes opens it to a group at each mount (`fsGroup`). The spool closes its own folder, and no other.
+  const [foreign] = names.find(([name, parsed]) => parsed === 'unknown' && name !== 'lost+found') ?? []
+  const problem = `is open to other users (mode 0${(mode & 0o777).toString(8)})`
+  if (foreign !== undefined) {
+    refusePath(folder, `${problem} and holds ${foreign}: run "chmod 700" on it, or use a folder below it`)
+  }
+  await fs.chmod(folder, 0o700).catch((cause) => refusePath(folder, `${problem}: use another folder`, cause))
 }
 
 /** Creates a folder and syncs the names of all new folders: otherwise a power failure could lose the spool. */

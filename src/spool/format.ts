@@ -1,21 +1,18 @@
 /**
- * The names of a spool's files, and the lines in them.
- *
- * Each entry is between two line breaks of its own, which JSON text never contains. So a damaged byte costs only one
- * entry: its neighbours keep their line breaks.
+ * The names of a spool's files, and the lines in them. Each entry is between two line breaks of its own, which JSON text
+ * never contains. So a damaged byte costs only one entry: its neighbours keep their line breaks.
  */
 import { crc32 } from 'node:zlib'
 
 /**
- * What a file holds: deliveries, in a segment that gets new ones (`open`) or gets none any more (`log`), or a dead letter.
- * A dead letter is an invalid body, a kept delivery that fails, or a kept delivery that can no longer be read.
+ * What a file holds: deliveries, in a segment that gets new ones (`open`) or gets none any more (`log`), or a dead letter: an
+ * invalid body, a kept delivery that fails, or one that can no longer be read.
  */
 const kinds = ['open', 'log', 'invalid', 'stuck', 'unreadable'] as const
 
 /** The fields of a file name. */
 export interface FileFields {
   readonly kind: (typeof kinds)[number]
-  /** The id of a segment or a dead letter. */
   readonly id: number
   /** The highest id in it. */
   readonly lastId: number
@@ -30,16 +27,16 @@ export interface FileFields {
 /** What becomes of a waiting delivery. Written over itself, so it has a fixed length. */
 export interface EntryState {
   /** How many attempts have failed. */
-  readonly attempts: number
+  attempts: number
   /** When it is due, in milliseconds since 1970; 0 if it was never tried. */
-  readonly dueAt: number
+  dueAt: number
   /** When `onStuck` was called last, in milliseconds since 1970; 0 if never. */
-  readonly reportedAt: number
+  reportedAt: number
   /** How many processes ended during an attempt. */
-  readonly crashes: number
+  crashes: number
 }
 
-export const untried: EntryState = { attempts: 0, dueAt: 0, reportedAt: 0, crashes: 0 }
+export const untried: Readonly<EntryState> = { attempts: 0, dueAt: 0, reportedAt: 0, crashes: 0 }
 
 /** What an entry is, wherever it stands. */
 export interface EntryContent {
@@ -47,13 +44,13 @@ export interface EntryContent {
   /** When it was received, in milliseconds since 1970. */
   readonly receivedAt: number
   /** The header `traceparent` of its callback. */
-  readonly traceparent: string | undefined
+  readonly traceparent?: string | undefined
   /** JSON on one line. */
   readonly text: string
 }
 
-/** An entry in a file: the position of its line, and how long the line is, in bytes. */
-export interface EntryInFile extends EntryContent, EntryState {
+/** The position of a line, and how long it is, in bytes. */
+export interface Place {
   readonly offset: number
   readonly length: number
 }
@@ -65,23 +62,21 @@ const doneState = '-'.repeat(untriedState.length)
 /** State, sum, and a space after each. */
 const headerBytes = doneState.length + ' 12345678 '.length
 
-const blockBytes = 4_096
-
 /** The disk space of a file, in bytes. */
 export function diskBytesOf(bytes: number): number {
-  return Math.ceil(bytes / blockBytes) * blockBytes
+  return Math.ceil(bytes / 4_096) * 4_096
 }
 
 /** A lock or an unfinished lock, but not `yarn.lock`. The number says how many calls of `deliver` may run. */
 export const lockPattern = /^[0-9a-f]{12}-(\d{1,4})\.lock(\.new)?$/
+
+const namePatternOf04 = /^\d{13}-\d{16}(-\d+){4}-[0-9a-f]{8}\.(batch|invalid|stuck|unreadable)$/
 
 /** The name of a file. Names sort by id. */
 export function nameOf({ kind, id, lastId, count, size, oldestAt }: FileFields): string {
   const head = [digits(id, 16), digits(lastId, 16), count, size, oldestAt].join('-')
   return `${head}-${sumOf(`${head}.${kind}`)}.${kind}`
 }
-
-const namePatternOf04 = /^\d{13}-\d{16}(-\d+){4}-[0-9a-f]{8}\.(batch|invalid|stuck|unreadable)$/
 
 /**
  * What a name in the folder says: the fields of a file; `unfinished` for a file that was being written when its process
@@ -100,8 +95,9 @@ export function parseName(name: string): FileFields | 'unfinished' | 'of 0.4' | 
   return lockPattern.test(name) || name.endsWith('.damaged') ? 'other' : 'unknown'
 }
 
-/** `+`, the numbers, and their sum. */
-export function stateOf({ attempts, dueAt, reportedAt, crashes }: EntryState): string {
+/** `+`, the numbers, and their sum; dashes for an entry that is done. */
+export function stateOf({ attempts, dueAt, reportedAt, crashes }: EntryState, isDone = false): string {
+  if (isDone) return doneState
   const numbers = [digits(Math.min(attempts, 99_999), 5), digits(dueAt, 13), digits(reportedAt, 13), crashes]
   const head = `+${numbers.join(' ')}`
   return `${head} ${sumOf(head)}`
@@ -109,15 +105,9 @@ export function stateOf({ attempts, dueAt, reportedAt, crashes }: EntryState): s
 
 /** `undefined` for one that is not exactly as {@link stateOf} makes it. */
 function parseState(state: string): EntryState | undefined {
-  if (state === untriedState) return untried
   const [attempts = 0, dueAt = 0, reportedAt = 0, crashes = 0] = state.split(' ').map(Number)
   const parsed = { attempts, dueAt, reportedAt, crashes }
-  return stateOf(parsed) === state ? parsed : undefined
-}
-
-/** The state of an entry as it stands on the disk. */
-export function shownState(entry: EntryState & { readonly isDone: boolean }): string {
-  return entry.isDone ? doneState : stateOf(entry)
+  return state === untriedState || stateOf(parsed) === state ? parsed : undefined
 }
 
 /** The line of an entry. The sum also covers the file's id: a line of another file is damage. */
@@ -126,17 +116,28 @@ export function lineOf(fileId: number, entry: EntryContent, state = untried): st
   return `\n${stateOf(state)} ${sumOf(content, fileId)} ${content}\n`
 }
 
+/** What a line without its line breaks says; `undefined` if it is damaged. */
+export function contentIn(line: Buffer, fileId: number): EntryContent | undefined {
+  const content = line.subarray(headerBytes)
+  if (line.toString('latin1', doneState.length, headerBytes) !== ` ${sumOf(content, fileId)} `)
+    return undefined
+  const text = content.toString()
+  const [head = '', id, receivedAt, traceparent] = /^(\d+) (\d+) (\S+) /.exec(text) ?? []
+  return {
+    id: Number(id),
+    receivedAt: Number(receivedAt),
+    traceparent: traceparent === '-' ? undefined : traceparent,
+    text: text.slice(head.length),
+  }
+}
+
 /**
  * The entries of a file that are not done, and where the file is damaged. Never throws: damaged entries are left out.
  *
  * @param size - of the undamaged content
  */
-export function contentOf(
-  bytes: Buffer,
-  fileId: number,
-  size = bytes.length,
-): { readonly entries: readonly EntryInFile[]; readonly damagedAt: readonly number[] } {
-  const entries: EntryInFile[] = []
+export function contentOf(bytes: Buffer, fileId: number, size = bytes.length) {
+  const entries: (EntryContent & EntryState & Place)[] = []
   const damagedAt: number[] = []
   const seen = new Set<number>()
   // Each entry begins and ends with its own line break.
@@ -148,52 +149,35 @@ export function contentOf(
     const isInPlace = start === nextStart
     nextStart = end + 2
     const line = bytes.subarray(start, end)
-    const state = line.toString('latin1', 0, doneState.length)
-    const isDone = state === doneState
     const content = contentIn(line, fileId)
-    const whole = isDone ? undefined : parseState(state)
+    const shownState = line.toString('latin1', 0, doneState.length)
+    const isDone = shownState === doneState
+    const state = isDone ? undefined : parseState(shownState)
     // A repeated line comes from a disk that confused its blocks.
     const isNew = content !== undefined && (isDone || !seen.has(content.id))
     // The sum of a finished entry counts, too: a damaged line break would hide the next entry behind it.
-    if (!isNew || !isInPlace || !(isDone || whole)) damagedAt.push(start)
+    if (!isNew || !isInPlace || !(isDone || state)) damagedAt.push(start)
     if (!isNew || isDone) continue
     seen.add(content.id)
     // A delivery whose state is damaged counts as never tried.
-    entries.push({ ...content, ...(whole ?? untried), offset: start, length: line.length })
+    entries.push({ ...content, ...(state ?? untried), offset: start, length: line.length })
   }
   const isWhole = bytes.length === size && (size === 0 || nextStart === size + 1)
   if (!isWhole && damagedAt.length === 0) damagedAt.push(Math.min(bytes.length, size))
   return { entries, damagedAt }
 }
 
-/** What a line without its line breaks says; `undefined` if it is damaged. */
-export function contentIn(line: Buffer, fileId: number): EntryContent | undefined {
-  const content = line.subarray(headerBytes)
-  if (line.toString('latin1', doneState.length, headerBytes) !== ` ${sumOf(content, fileId)} `)
-    return undefined
-  const text = content.toString()
-  const [head, id, receivedAt, traceparent] = /^(\d+) (\d+) (\S+) /.exec(text) ?? []
-  if (head === undefined) return undefined
-  return {
-    id: Number(id),
-    receivedAt: Number(receivedAt),
-    traceparent: traceparent === '-' ? undefined : traceparent,
-    text: text.slice(head.length),
-  }
-}
-
-/** Where a torn write begins at the end of a segment that nobody has closed: after the last whole pair of line breaks. */
+/** The size of a segment that nobody closed, without the line that was being written: it was not acknowledged. */
 export function wholeBytesOf(bytes: Buffer): number {
   let size = bytes.lastIndexOf(lineBreak) + 1
-  // The first line break of the torn entry.
+  // Its first line break.
   while (size > 1 && bytes[size - 2] === lineBreak) size -= 1
   return size === 1 ? 0 : size
 }
 
 function sumOf(content: string | Uint8Array, seed = 0): string {
-  return crc32(content, seed % 2 ** 32)
-    .toString(16)
-    .padStart(8, '0')
+  const sum = crc32(content, seed % 2 ** 32)
+  return sum.toString(16).padStart(8, '0')
 }
 
 function digits(value: number, count: number): string {

@@ -5,51 +5,33 @@ import {
   contentIn,
   contentOf,
   type EntryContent,
-  type EntryInFile,
   type EntryState,
   type FileFields,
   lineOf,
   nameOf,
-  shownState,
+  stateOf,
   untried,
 } from './format.js'
 import { GroupedWrites } from './grouped-writes.js'
 
-/** A delivery that waits: in a segment, or to be written into one. */
+/** A delivery that waits in a segment, or is to be written into one. */
 export interface Entry extends EntryContent, EntryState {
   /** Empty while only the disk has it. */
   text: string
-  attempts: number
-  dueAt: number
-  reportedAt: number
-  crashes: number
-  /** By how much `crashes` rises before the next attempt; 0 if it is known to end no process. */
-  suspicion: number
   isDone: boolean
+  /** By how much `crashes` rises before the next attempt; 0 for one that is not suspected of ending the process. */
+  suspicion: number
   segment: Segment | undefined
   offset: number
   length: number
 }
 
-export function newEntry(
-  { id, receivedAt, traceparent, text }: EntryContent,
-  state: EntryState = untried,
-): Entry {
+export function newEntry(content: EntryContent, state: EntryState = untried): Entry {
+  const { id, receivedAt, traceparent, text } = content
   const { attempts, dueAt, reportedAt, crashes } = state
   const place = { segment: undefined, offset: 0, length: 0 }
-  return {
-    id,
-    receivedAt,
-    traceparent,
-    text,
-    attempts,
-    dueAt,
-    reportedAt,
-    crashes,
-    suspicion: 0,
-    isDone: false,
-    ...place,
-  }
+  const flags = { isDone: false, suspicion: 0 }
+  return { id, receivedAt, traceparent, text, attempts, dueAt, reportedAt, crashes, ...flags, ...place }
 }
 
 /** Entries whose states are this close share one write, in bytes. */
@@ -62,49 +44,48 @@ export class Segment {
   lastId: number
   /** The bytes that are synced; what a failed write left behind them does not count. */
   size: number
-  /** How many entries behind `#readTo` wait that memory does not know. Until they are read, finished ones count, too. */
+  /** How many entries wait that memory does not know. Until they are read, finished ones count, too. */
   unread: number
   isOpen: boolean
-  isDamaged = false
   /** When a file that could not be read is read again. */
   dueAt = 0
   readonly #folder: SpoolFolder
-  /** Called when the file has grown by so many bytes. */
   readonly #onGrown: (segment: Segment, bytes: number) => void
-  /** The waiting entries that memory knows, by offset. */
+  /** The waiting entries that memory knows, by offset, and the size of their lines. */
   readonly #entries = new Map<number, Entry>()
   #entryBytes = 0
   #readTo = 0
   #oldestUnreadAt: number
-  /** From an earlier process: its file may have lost its end. */
-  readonly #isOld: boolean
+  #isDamaged = false
   #isNameSynced: boolean
   #isAppending = false
-  /** A change of the file's name or length, which others wait for. */
+  /** A change of the file's name or length, for which others wait. */
   #changed: Promise<unknown> = Promise.resolve()
-  /** How many entries and reads need the file. */
+  /** How many entries in memory and reads need the file. */
   #users = 0
   #handle: Promise<FileHandle> | undefined
   readonly #settlements = new GroupedWrites<Entry>((entries) => this.#settle(entries))
 
+  /**
+   * @param onGrown - gets by how many bytes the file has grown
+   * @param handle - of a new file; one of an earlier process may have lost its end
+   */
   constructor(
     folder: SpoolFolder,
-    { kind, id, lastId, count, size, oldestAt }: FileFields,
-    name: string,
+    fields: FileFields,
     onGrown: (segment: Segment, bytes: number) => void,
     handle?: FileHandle,
   ) {
+    this.id = fields.id
+    this.name = nameOf(fields)
+    this.lastId = fields.lastId
+    this.size = fields.size
+    this.unread = fields.count
+    this.isOpen = fields.kind === 'open'
+    this.#oldestUnreadAt = fields.oldestAt
     this.#folder = folder
-    this.id = id
-    this.name = name
-    this.lastId = lastId
-    this.size = size
-    this.unread = count
-    this.isOpen = kind === 'open'
     this.#onGrown = onGrown
-    this.#oldestUnreadAt = oldestAt
-    this.#isOld = handle === undefined
-    this.#isNameSynced = this.#isOld
+    this.#isNameSynced = handle === undefined
     this.#handle = handle && Promise.resolve(handle)
   }
 
@@ -113,14 +94,14 @@ export class Segment {
     return this.#entries.size + this.unread
   }
 
-  /** When the oldest waiting entry was received; `Infinity` without one. */
+  /** When the oldest waiting entry was received; `Infinity` without one. Exact for what is read. */
   get oldestAt(): number {
     let oldest = this.unread > 0 ? this.#oldestUnreadAt : Number.POSITIVE_INFINITY
     for (const { receivedAt } of this.#entries.values()) oldest = Math.min(oldest, receivedAt)
     return oldest
   }
 
-  /** Whether nothing is added any more, and most of it is done: what still waits should move. */
+  /** Whether nothing is added any more, and half of it is done: what still waits should move. */
   get isMostlyDone(): boolean {
     return !this.isOpen && this.unread === 0 && this.#entryBytes * 2 <= this.size
   }
@@ -154,18 +135,13 @@ export class Segment {
         offset += bytes
         this.lastId = Math.max(this.lastId, entry.id)
         if (isKnown(entry, index)) this.#know(entry)
-        else this.#addUnread(entry)
+        else if (this.unread++ === 0) this.#oldestUnreadAt = entry.receivedAt
       }
       this.#resize(this.size + content.length)
       if (this.unread === 0) this.#readTo = this.size
     } finally {
       this.#isAppending = false
     }
-  }
-
-  #addUnread({ receivedAt }: Entry): void {
-    this.#oldestUnreadAt = this.unread === 0 ? receivedAt : Math.min(this.#oldestUnreadAt, receivedAt)
-    this.unread += 1
   }
 
   #know(entry: Entry): void {
@@ -188,8 +164,7 @@ export class Segment {
     await this.#changed
     this.isOpen = false
     if (this.count === 0) return this.#drop()
-    const { id, lastId, count, size, oldestAt } = this
-    const name = nameOf({ kind: 'log', id, lastId, count, size, oldestAt })
+    const name = nameOf({ ...this, kind: 'log', count: this.count, oldestAt: this.oldestAt })
     this.#changed = this.#folder.rename(this.name, name).then(
       () => {
         this.name = name
@@ -206,10 +181,10 @@ export class Segment {
    * @param isWanted - leaves out others, which are read later
    * @throws `SpoolError`
    */
-  async readRest(isWanted?: (entry: EntryInFile) => boolean): Promise<readonly Entry[]> {
+  async readRest(isWanted?: (entry: EntryState) => boolean): Promise<readonly Entry[]> {
     const from = this.#readTo
     const { size, unread } = this
-    const bytes = await this.#read(from, this.#isOld ? undefined : size - from)
+    const bytes = await this.#read(from, size - from)
     const { entries, damagedAt } = contentOf(bytes, this.id, size - from)
     const found: Entry[] = []
     for (const each of entries) {
@@ -245,18 +220,18 @@ export class Segment {
   }
 
   #reportDamage(offset: number): void {
-    this.isDamaged = true
+    this.#isDamaged = true
     this.#folder.reports.damaged(this.name, offset)
   }
 
-  /** The bytes from a position to the end of the file, or so many. Empty if another program removed the file. */
-  async #read(from: number, length?: number): Promise<Buffer> {
+  /** So many bytes from a position, or up to the end. Empty if another program removed the file. */
+  async #read(from: number, length: number): Promise<Buffer> {
     try {
       const handle = await this.#file()
-      const bytes = Buffer.allocUnsafe(length ?? Math.max(0, (await handle.stat()).size - from))
+      const bytes = Buffer.allocUnsafe(length)
       let end = 0
-      for (let read = 1; end < bytes.length && read > 0; end += read) {
-        read = (await handle.read(bytes, end, bytes.length - end, from + end)).bytesRead
+      for (let read = 1; end < length && read > 0; end += read) {
+        read = (await handle.read(bytes, end, length - end, from + end)).bytesRead
       }
       return bytes.subarray(0, end)
     } catch (cause) {
@@ -264,25 +239,36 @@ export class Segment {
     }
   }
 
-  /** Writes the states of entries that are done, delayed or begun; together with others of the same time. @throws `SpoolError` */
+  /** Writes the state of an entry, together with others of the same time. @throws `SpoolError` */
   settle(entry: Entry): Promise<void> {
     return this.#settlements.add(entry)
   }
 
   async #settle(entries: readonly Entry[]): Promise<void> {
     const done = entries.filter(({ isDone }) => isDone)
-    const isLast = this.unread === 0 && done.length === this.#entries.size && done.length > 0
+    const isLast = done.length > 0 && done.length === this.count
     if (isLast && !(this.isOpen && this.#isAppending)) return this.#drop()
-    await this.#writeStates(entries)
+    await this.#writeStates([...entries].sort((a, b) => a.offset - b.offset))
     for (const entry of done) this.#forget(entry)
     await this.#dropIfDone()
   }
 
-  /** Not synced: a power failure may restore the earlier states. Needs no disk space. */
+  /** Neighbours with one read and one write. Not synced: a power failure may restore the earlier states. Needs no space. */
   async #writeStates(entries: readonly Entry[]): Promise<void> {
     try {
       const handle = await this.#file()
-      for (const group of neighboursIn(entries)) await writeStates(handle, group)
+      for (let from = 0, to = 0; from < entries.length; from = to) {
+        const start = entries[from]?.offset ?? 0
+        while (to < entries.length && (entries[to]?.offset ?? 0) - start <= neighbourBytes) to += 1
+        const states = entries
+          .slice(from, to)
+          .map((entry) => ({ ...entry, state: stateOf(entry, entry.isDone) }))
+        const last = states.at(-1)
+        const bytes = Buffer.alloc((last?.offset ?? 0) - start + (last?.state.length ?? 0))
+        if (states.length > 1) await handle.read(bytes, 0, bytes.length, start)
+        for (const { offset, state } of states) bytes.write(state, offset - start, 'latin1')
+        await writeAll(handle, bytes, start)
+      }
     } catch (cause) {
       unlessGone(cause)
     }
@@ -294,7 +280,7 @@ export class Segment {
 
   /** Empties an open file, and removes a closed one. A damaged file is kept for inspection. */
   async #drop(): Promise<void> {
-    if (this.isOpen && !this.isDamaged) {
+    if (this.isOpen && !this.#isDamaged) {
       const emptied = this.#file().then((handle) => handle.truncate(0))
       this.#changed = emptied.catch(() => {})
       await emptied.catch(failWrite)
@@ -303,7 +289,7 @@ export class Segment {
       this.isOpen = false
       await this.#changed
       await this.close()
-      await (this.isDamaged ? this.#folder.keepDamaged(this.name) : this.#folder.remove(this.name))
+      await (this.#isDamaged ? this.#folder.keepDamaged(this.name) : this.#folder.remove(this.name))
     }
     this.#entries.clear()
     this.#entryBytes = 0
@@ -320,6 +306,12 @@ export class Segment {
     if (this.#users === 0 && !this.isOpen) await this.close()
   }
 
+  async close(): Promise<void> {
+    const handle = this.#handle
+    this.#handle = undefined
+    await handle?.then((file) => file.close()).catch(() => {})
+  }
+
   #file(): Promise<FileHandle> {
     this.#handle ??= this.#folder.open(this.name, 'r+').catch((error) => {
       this.#handle = undefined
@@ -327,35 +319,6 @@ export class Segment {
     })
     return this.#handle
   }
-
-  async close(): Promise<void> {
-    const handle = this.#handle
-    this.#handle = undefined
-    await handle?.then((file) => file.close()).catch(() => {})
-  }
-}
-
-/** Groups of entries that stand close to each other, by position. */
-function neighboursIn(entries: readonly Entry[]): Entry[][] {
-  const groups: Entry[][] = []
-  let end = Number.NEGATIVE_INFINITY
-  for (const entry of [...entries].sort((a, b) => a.offset - b.offset)) {
-    if (entry.offset - end > neighbourBytes) groups.push([])
-    groups.at(-1)?.push(entry)
-    end = entry.offset
-  }
-  return groups
-}
-
-/** One read and one write for all. */
-async function writeStates(handle: FileHandle, entries: readonly Entry[]): Promise<void> {
-  const states = entries.map(shownState)
-  const from = entries[0]?.offset ?? 0
-  const bytes = Buffer.alloc((entries.at(-1)?.offset ?? 0) - from + (states[0]?.length ?? 0))
-  if (entries.length > 1) await handle.read(bytes, 0, bytes.length, from)
-  for (const [index, { offset }] of entries.entries())
-    bytes.write(states[index] ?? '', offset - from, 'latin1')
-  await writeAll(handle, bytes, from)
 }
 
 /** A write on a disk that gets full may stop in the middle. */

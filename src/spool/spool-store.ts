@@ -1,22 +1,34 @@
 /**
- * The waiting deliveries. A delivery stays in the segment in which it was written until it is done. Memory holds the places
- * of what has failed, and the texts of what is next or in flight.
+ * The waiting deliveries: a log of segments, of which one is open and gets the new ones. A delivery stays in its segment until
+ * it is done. Memory holds the places of what has failed, and the texts of what is next or in flight.
  */
+import type { FileHandle } from 'node:fs/promises'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { type Issue, SpoolError } from '../errors.js'
 import { DeadLetters, type LetterDetails } from './dead-letters.js'
 import { DueHeap } from './due-heap.js'
-import { type SpoolFiles, SpoolFolder } from './folder.js'
-import { diskBytesOf, type EntryContent, type EntryState, parseName } from './format.js'
+import { failWrite, type SpoolFiles, SpoolFolder } from './folder.js'
+import {
+  contentOf,
+  diskBytesOf,
+  type EntryContent,
+  type EntryState,
+  type FileFields,
+  nameOf,
+  parseName,
+  wholeBytesOf,
+} from './format.js'
 import { GroupedWrites, maxGroupBytes } from './grouped-writes.js'
 import { type Entry, newEntry, Segment } from './segment.js'
-import { SegmentLog } from './segment-log.js'
 import type { SpoolReports } from './spool-options.js'
 
 export type { Entry } from './segment.js'
 
 /** What was never tried, and what has failed. */
 export type Queue = 'fresh' | 'tried'
+
+/** A segment of this size gets no more entries. 256 KiB to 8 MiB make no difference in speed. */
+const segmentBytes = 2 ** 20
 
 /** The bytes that may wait in memory for a slow disk. */
 const maxUnwrittenBytes = 64 * 2 ** 20
@@ -48,7 +60,8 @@ export class SpoolStore {
   readonly letters: DeadLetters
   readonly #options: StoreOptions
   readonly #folder: SpoolFolder
-  readonly #log: SegmentLog
+  readonly #segments = new Set<Segment>()
+  #open: Segment | undefined
   readonly #additions = new GroupedWrites<Addition>((additions) => this.#append(additions))
   /** The segments with entries that memory does not know, the oldest first. */
   readonly #unread: Segment[] = []
@@ -61,11 +74,12 @@ export class SpoolStore {
   /** The ids of the dead letters at the start: a delivery with such an id was not removed in time. */
   #lettersBefore: ReadonlySet<number> = new Set()
   #unwrittenBytes = 0
+  #bytes = 0
+  #lastId = 0
 
   constructor(options: StoreOptions, files: SpoolFiles) {
     this.#options = options
     this.#folder = new SpoolFolder(options.path, files, options.reports)
-    this.#log = new SegmentLog(this.#folder)
     this.letters = new DeadLetters(this.#folder)
   }
 
@@ -85,22 +99,51 @@ export class SpoolStore {
       if (!isFile) continue
       if (fields === 'unfinished') await this.#folder.remove(name).catch(() => {})
       if (!isOurs) continue
-      if (fields.kind === 'log') this.#unread.push(this.#log.add(name, fields))
-      else if (fields.kind === 'open') this.#unread.push(...(await this.#log.recover(name, fields)))
+      if (fields.kind === 'log') this.#unread.push(this.#addSegment(fields))
+      else if (fields.kind === 'open') await this.#recover(name, fields)
       else this.letters.track(fields)
+      this.#lastId = Math.max(this.#lastId, fields.lastId)
     }
     this.#lettersBefore = new Set(this.letters.ids)
-    for (const id of this.letters.ids) this.#log.noteId(id)
   }
 
-  /** The number of waiting entries; until all files are read, it includes finished entries of an earlier process. */
+  #addSegment(fields: FileFields, handle?: FileHandle): Segment {
+    const onGrown = (segment: Segment, bytes: number) => {
+      this.#bytes += diskBytesOf(segment.size) - diskBytesOf(segment.size - bytes)
+      if (segment.size === 0 && !segment.isOpen) this.#segments.delete(segment)
+    }
+    const segment = new Segment(this.#folder, fields, onGrown, handle)
+    this.#segments.add(segment)
+    this.#bytes += diskBytesOf(fields.size)
+    return segment
+  }
+
+  /** Closes the segment that a killed process left open, without the line that it was writing. */
+  async #recover(name: string, fields: FileFields): Promise<void> {
+    const bytes = await this.#folder.read(name)
+    const size = wholeBytesOf(bytes)
+    const { entries, damagedAt } = contentOf(bytes.subarray(0, size), fields.id)
+    if (entries.length + damagedAt.length === 0) return this.#folder.remove(name)
+    if (size < bytes.length) await this.#folder.cut(name, size)
+    const lastId = Math.max(fields.id, ...entries.map(({ id }) => id))
+    const oldestAt = Math.min(fields.oldestAt, ...entries.map(({ receivedAt }) => receivedAt))
+    const closed: FileFields = { kind: 'log', id: fields.id, lastId, count: entries.length, size, oldestAt }
+    await this.#folder.rename(name, nameOf(closed))
+    this.#unread.push(this.#addSegment(closed))
+    this.#lastId = Math.max(this.#lastId, lastId)
+  }
+
+  /** The number of waiting entries; until all segments are read, it includes finished entries of an earlier process. */
   get count(): number {
-    return this.#log.count
+    let count = 0
+    for (const segment of this.#segments) count += segment.count
+    return count
   }
 
   /** When the oldest waiting entry was received. */
   get oldestReceivedAt(): number | undefined {
-    return this.#log.oldestReceivedAt
+    const oldest = Math.min(...[...this.#segments].map(({ oldestAt }) => oldestAt))
+    return oldest === Number.POSITIVE_INFINITY ? undefined : oldest
   }
 
   /** When the first failed entry is due; `undefined` without one. */
@@ -112,20 +155,26 @@ export class SpoolStore {
   add(text: string, traceparent?: string): Promise<void> {
     const bytes = Buffer.byteLength(text)
     return this.#whileUnwritten(bytes, () => {
-      const used = this.#log.bytes + this.letters.keptBytes
+      const used = this.#bytes + this.letters.keptBytes
       const { maxBytes } = this.#options
       if (used + diskBytesOf(this.#unwrittenBytes) > maxBytes) {
         const message = `The spool is full: ${used} bytes wait, and maxBytes is ${maxBytes}.`
         throw new SpoolError(message, { reason: 'full' })
       }
-      const content = { id: this.#log.newId(), receivedAt: Date.now(), traceparent, text }
+      const content = { id: this.#newId(), receivedAt: Date.now(), traceparent, text }
       return this.#additions.add({ entry: newEntry(content), isMoved: false }, bytes)
     })
   }
 
   /** Keeps a body that is no delivery. @throws `SpoolError` */
   addInvalid(body: unknown, bytes: number, issues: readonly Issue[]): Promise<void> {
-    return this.#whileUnwritten(bytes, () => this.letters.addInvalid(this.#log.newId(), body, issues))
+    return this.#whileUnwritten(bytes, () => this.letters.addInvalid(this.#newId(), body, issues))
+  }
+
+  /** About the time in microseconds, and always higher than earlier ids. */
+  #newId(): number {
+    this.#lastId = Math.max(this.#lastId + 1, Date.now() * 1_000)
+    return this.#lastId
   }
 
   async #whileUnwritten(bytes: number, write: () => Promise<void>): Promise<void> {
@@ -143,19 +192,33 @@ export class SpoolStore {
   }
 
   async #append(additions: readonly Addition[]): Promise<void> {
-    const bytes = additions.reduce((sum, { entry }) => sum + entry.text.length, 0)
+    if (this.#open && this.#open.size >= segmentBytes) await this.#open.seal()
+    if (!this.#open?.isOpen) this.#open = await this.#create()
+    const segment = this.#open
+    const entries = additions.map(({ entry }) => entry)
+    const bytes = entries.reduce((sum, { text }) => sum + text.length, 0)
     let areNext: boolean | undefined
-    await this.#log.append(
-      additions.map(({ entry }) => entry),
-      (entry, index) => {
-        // Memory keeps the texts if no older entry has to be read first, and there is room.
-        areNext ??= this.#unread.length === 0 && this.#freshBytes + bytes <= maxGroupBytes
-        if (additions[index]?.isMoved) return true
-        if (areNext) this.#makeNext(entry)
-        else if (entry.segment && !this.#unread.includes(entry.segment)) this.#unread.push(entry.segment)
-        return areNext
-      },
-    )
+    const isKnown = (entry: Entry, index: number) => {
+      // Memory keeps the texts if no older entry has to be read first, and there is room.
+      areNext ??= this.#unread.length === 0 && this.#freshBytes + bytes <= maxGroupBytes
+      if (additions[index]?.isMoved) return true
+      if (areNext) this.#makeNext(entry)
+      else if (!this.#unread.includes(segment)) this.#unread.push(segment)
+      return areNext
+    }
+    try {
+      await segment.append(entries, isKnown)
+    } catch (error) {
+      // After a failed sync the system may show what the disk does not have, and not report it again.
+      await segment.seal().catch(() => {})
+      throw error
+    }
+  }
+
+  async #create(): Promise<Segment> {
+    const id = this.#newId()
+    const fields: FileFields = { kind: 'open', id, lastId: id, count: 0, size: 0, oldestAt: Date.now() }
+    return this.#addSegment(fields, await this.#folder.open(nameOf(fields), 'wx+').catch(failWrite))
   }
 
   #makeNext(entry: Entry): void {
@@ -276,7 +339,7 @@ export class SpoolStore {
   }
 
   /** Delays a failed entry. If most of its segment is done, it moves to the open one, so that its own can be removed. */
-  async postpone(entry: Entry, next: Pick<EntryState, 'attempts' | 'dueAt'>): Promise<void> {
+  async postpone(entry: Entry, next: Omit<EntryState, 'crashes'>): Promise<void> {
     const isMovable = entry.attempts > 0 && entry.suspicion === 0 && entry.segment?.isMostlyDone
     Object.assign(entry, next)
     if (isMovable && (await this.#move(entry))) return
@@ -334,9 +397,10 @@ export class SpoolStore {
     }
   }
 
-  /** Closes the open segment. */
-  close(): Promise<void> {
-    return this.#log.close()
+  /** Closes the open segment, and all files. */
+  async close(): Promise<void> {
+    if (this.#open?.isOpen) await this.#open.seal()
+    for (const segment of this.#segments) await segment.close()
   }
 
   #reportRead(segment: Segment, err: unknown): void {

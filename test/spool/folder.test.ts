@@ -3,7 +3,18 @@ import { chmod, chown, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promi
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { expectPage } from '../support/message-page.js'
-import { filesWith, keep, mount, never, numbered, openSpool, refusalOf, spoolFolder } from './support.js'
+import {
+  filesWith,
+  keep,
+  mount,
+  never,
+  numbered,
+  openSpool,
+  recorder,
+  refusalOf,
+  spoolFolder,
+  until,
+} from './support.js'
 
 describe('the folder', () => {
   test('is created for this user alone, with the folders above it, and so are the files in it', async () => {
@@ -18,12 +29,45 @@ describe('the folder', () => {
     await spool.close({ timeoutMs: 0 })
   })
 
-  test.each([0o750, 0o705, 0o770, 0o777, 0o710])('of mode %o is refused', async (mode) => {
-    await using folder = await spoolFolder()
-    await mkdir(folder.path)
-    await chmod(folder.path, mode)
-    expect((await refusalOf(folder.path)).message).toContain(`(mode 0${mode.toString(8)})`)
-  })
+  test.each([0o750, 0o705, 0o2770, 0o777, 0o710])(
+    'of its own that became mode %o is closed again',
+    async (mode) => {
+      await using folder = await spoolFolder()
+      await folder.leave(numbered(1))
+      await chmod(folder.path, mode)
+      const { deliver, delivered } = recorder()
+      await using spool = await folder.open({ deliver })
+      expect((await stat(folder.path)).mode & 0o7777).toBe(0o700)
+      await until(() => spool.size === 0)
+      expect(delivered).toEqual([numbered(1)])
+    },
+  )
+
+  test.each([0o750, 0o705, 0o770])(
+    'of mode %o with files of others is refused, and left as it is',
+    async (mode) => {
+      await using folder = await spoolFolder()
+      await mkdir(join(folder.path, 'lost+found'), { recursive: true })
+      await writeFile(join(folder.path, 'package.json'), '{}')
+      await chmod(folder.path, mode)
+      expect((await refusalOf(folder.path)).message).toContain(`(mode 0${mode.toString(8)})`)
+      expect((await stat(folder.path)).mode & 0o777).toBe(mode)
+      await rm(join(folder.path, 'package.json'))
+      await (await folder.open()).close()
+    },
+  )
+
+  test.each(['batch', 'invalid', 'stuck', 'unreadable'])(
+    'with a file of 0.4 (%s) is refused by name, and nothing is changed',
+    async (kind) => {
+      await using folder = await spoolFolder()
+      await mkdir(folder.path, { mode: 0o700 })
+      const name = `0000000000000-1795705279125000-0-0-4-856-64937a1f.${kind}`
+      await writeFile(join(folder.path, name), '')
+      expect((await refusalOf(folder.path)).message).toContain(name)
+      expect(await readdir(folder.path)).toEqual([name])
+    },
+  )
 
   test('of another user is refused, also for root', async () => {
     await using folder = await spoolFolder()
@@ -46,8 +90,12 @@ describe('the folder', () => {
     expect(file.cause).toMatchObject({ code: 'EEXIST' })
     await rm(folder.path)
     await mkdir(folder.path, { mode: 0o750 })
+    await writeFile(join(folder.path, 'notes.txt'), '')
     const open = await refusalOf(folder.path)
     await chmod(folder.path, 0o700)
+    const of04 = '0000000000000-1795705279125000-0-0-4-856-64937a1f.batch'
+    await writeFile(join(folder.path, of04), '')
+    const old = await refusalOf(folder.path)
     const getuid = vi.spyOn(process, 'getuid').mockReturnValue(12_345)
     const others = await refusalOf(folder.path)
     getuid.mockRestore()
@@ -55,6 +103,7 @@ describe('the folder', () => {
       message.replaceAll(folder.path, '<folder>').replace(/user \(\d+/, 'user (1000')
     await expectPage('spool-folder', {
       'open to a group': shown(open),
+      'of version 0.4': shown(old),
       'a file': shown(file),
       'below a file': shown(below),
       'of another user': shown(others),

@@ -8,7 +8,7 @@ import {
   lineOf,
   nameOf,
   parseName,
-  shownState,
+  stateOf,
   untried,
   wholeBytesOf,
 } from '../../src/spool/format.js'
@@ -106,7 +106,7 @@ test('lines are read back with their states, but for those that are done', () =>
       const expected = []
       for (const { line, isDone, ...rest } of entries) {
         const length = Buffer.byteLength(line) - 2
-        if (isDone) bytes.write(shownState({ ...rest, isDone }), offset, 'latin1')
+        if (isDone) bytes.write(stateOf(rest, isDone), offset, 'latin1')
         else expected.push({ ...rest, offset, length })
         offset += length + 2
       }
@@ -168,7 +168,7 @@ test('with any damage no text is altered, each whole entry is read, and the dama
       (values, { kind, at, length, noise }) => {
         const texts = values.map(([value]) => JSON.stringify(value))
         const lines = texts.map((text, index) => lineOf(fileId, contentFor(100 + index, text)))
-        const done = shownState({ ...untried, isDone: true })
+        const done = stateOf(untried, true)
         const finished = lines.map((line, index) =>
           values[index]?.[1] ? `\n${done}${line.slice(done.length + 1)}` : line,
         )

@@ -1,0 +1,185 @@
+/** Deliveries that end their process, and processes that end for another reason. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { StuckDelivery } from 'notification-subscriber/spool'
+import { expect, test } from 'vitest'
+import { lineOf, nameOf } from '../../src/spool/format.js'
+import { recordingLogger } from '../support/recording-logger.js'
+import {
+  idsOf,
+  keep,
+  lettersOf,
+  never,
+  numbered,
+  recorder,
+  segmentOf,
+  spoolFolder,
+  until,
+} from './support.js'
+
+const program = fileURLToPath(new URL('programs/ends-its-process.ts', import.meta.url))
+const fatal = { name: 'Error', message: 'The process ended 3 times during this delivery.' }
+
+/** Leaves the lock of a process that was killed with this `concurrency`. */
+async function leaveLock(path: string, concurrency: number): Promise<void> {
+  await writeFile(join(path, `0123456789ab-${concurrency}.lock`), '')
+}
+
+test('of 15 deliveries the three that end the process are dead letters after at most nine starts, and all others are done', async () => {
+  await using folder = await spoolFolder()
+  const endings = new Map([
+    [4, 'exit'],
+    [7, 'heap'],
+    [9, 'loop'],
+  ])
+  await folder.leave(...Array.from({ length: 15 }, (_, id) => numbered(id, { ending: endings.get(id) })))
+  const lines: string[] = []
+  let ended = 0
+  for (let isEmpty = false; !isEmpty; ended += 1) {
+    const args = ['--max-old-space-size=60', '--import', 'tsx', program, folder.path]
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'] })
+    let output = ''
+    child.stdout.on('data', (chunk) => (output += chunk))
+    await once(child, 'close')
+    lines.push(...output.split('\n'))
+    isEmpty = output.includes('empty')
+    expect(ended).toBeLessThan(10)
+  }
+  const count = (line: string) => lines.filter((each) => each === line).length
+  for (const id of endings.keys()) {
+    expect([count(`done n${id}`), count(`stuck n${id}`)]).toEqual([0, 1])
+  }
+  for (let id = 0; id < 15; id += 1) if (!endings.has(id)) expect(count(`done n${id}`)).toBe(1)
+  // One was kept by each process, and is delivered.
+  expect(count('done nmeanwhile')).toBe(ended)
+  await using spool = await folder.open()
+  const letters = await lettersOf(spool)
+  expect(letters.map(({ bodyText }) => JSON.parse(bodyText).notification.id).toSorted()).toEqual([
+    'n4',
+    'n7',
+    'n9',
+  ])
+  for (const letter of letters) expect(letter).toMatchObject({ reason: 'stuck', error: fatal })
+})
+
+test('after a process was killed, as many as it may have had in flight are delivered one at a time, then all together', async () => {
+  await using folder = await spoolFolder()
+  await folder.leave(...Array.from({ length: 12 }, (_, id) => numbered(id)))
+  await leaveLock(folder.path, 4)
+  let running = 0
+  const most: number[] = []
+  const deliver = async () => {
+    running += 1
+    most.push(running)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    running -= 1
+  }
+  const careful = await folder.open({ deliver, concurrency: 8 })
+  await until(() => careful.size === 0)
+  await careful.close()
+  expect(most).toEqual([1, 1, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8])
+  // A process that ended in order leaves no suspects.
+  most.length = 0
+  await folder.leave(numbered(1), numbered(2))
+  await using next = await folder.open({ deliver })
+  await until(() => next.size === 0)
+  expect(most).toEqual([1, 2])
+})
+
+test('a suspect that fails, or that `close` interrupts, has ended no process', async () => {
+  await using folder = await spoolFolder()
+  await folder.leave(numbered(1))
+  for (const deliver of [never, () => Promise.reject(new Error('away'))]) {
+    for (let round = 0; round < 4; round += 1) {
+      await leaveLock(folder.path, 16)
+      const { delivered, ...options } = recorder(deliver)
+      const spool = await folder.open(options)
+      await until(() => delivered.length === 1)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      await spool.close({ timeoutMs: 0 })
+    }
+  }
+  await leaveLock(folder.path, 16)
+  const { deliver, delivered } = recorder()
+  await using spool = await folder.open({ deliver })
+  await until(() => spool.size === 0)
+  expect(idsOf(delivered)).toEqual(['n1'])
+  expect(await lettersOf(spool)).toEqual([])
+})
+
+test('beside a suspect that is repeated others are delivered, but none is repeated', async () => {
+  await using folder = await spoolFolder()
+  const deliveries = [numbered(1), numbered(2)]
+  const { name, content, lines } = segmentOf(1_000, deliveries)
+  await (await folder.open()).close()
+  await writeFile(join(folder.path, name), content)
+  await leaveLock(folder.path, 16)
+  const begun: string[] = []
+  const finish: (() => void)[] = []
+  await using spool = await folder.open({
+    concurrency: 8,
+    deliver: ({ notification }) => {
+      begun.push(notification.id)
+      if (begun.length <= lines.length) throw new Error('away')
+      return notification.id === 'n3' ? undefined : new Promise<void>((resolve) => finish.push(resolve))
+    },
+  })
+  await until(() => begun.length === 3)
+  await keep(spool, numbered(3))
+  await until(() => begun.length === 4)
+  expect(begun).toEqual(['n1', 'n2', 'n1', 'n3'])
+  finish[0]?.()
+  await until(() => begun.length === 5)
+  expect(begun.at(-1)).toBe('n2')
+  finish[1]?.()
+})
+
+test.each([
+  [undefined, 1],
+  ['discard', 0],
+])(
+  'a delivery that has ended three processes is reported and not delivered: onStuck says %s',
+  async (answer, letters) => {
+    await using folder = await spoolFolder()
+    await (await folder.open()).close()
+    const line = lineOf(
+      1_000,
+      { id: 1_001, receivedAt: 5, text: JSON.stringify(numbered(1)) },
+      { attempts: 3, dueAt: 0, reportedAt: 0, crashes: 3 },
+    )
+    const fields = {
+      kind: 'log',
+      id: 1_000,
+      lastId: 1_001,
+      count: 1,
+      size: line.length,
+      oldestAt: 5,
+    } as const
+    await writeFile(join(folder.path, nameOf(fields)), line)
+    const { deliver, delivered } = recorder()
+    const reports: StuckDelivery[] = []
+    const logger = recordingLogger()
+    await using spool = await folder.open({
+      deliver,
+      logger,
+      onStuck: (stuck) => {
+        reports.push(stuck)
+        return answer
+      },
+    })
+    await until(() => spool.size === 0)
+    expect(delivered).toEqual([])
+    expect(reports).toEqual([
+      { delivery: numbered(1), attempts: 3, sinceAt: 5, error: new Error(fatal.message) },
+    ])
+    const events = logger.lines.map(([each]) => Object(each).event)
+    expect(events).toEqual(
+      expect.arrayContaining(['spool.stuck', letters ? 'spool.dead-lettered' : 'spool.discarded']),
+    )
+    expect(await lettersOf(spool)).toHaveLength(letters)
+    expect((await readdir(folder.path)).filter((each) => each.endsWith('.log'))).toEqual([])
+  },
+)
