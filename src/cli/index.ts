@@ -14,6 +14,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   subscribe: async () => (await import('./subscriptions.js')).subscribeCommand,
   update: async () => (await import('./subscriptions.js')).updateCommand,
   unsubscribe: async () => (await import('./subscriptions.js')).unsubscribeCommand,
+  spool: async () => (await import('./spool.js')).spoolCommand,
 }
 
 const help = `Usage: notification-subscriber <command> [flags]
@@ -25,6 +26,7 @@ const help = `Usage: notification-subscriber <command> [flags]
   subscribe    creates a subscription, and prints its ID
   update       changes the parameters of a subscription
   unsubscribe  ends a subscription
+  spool        shows the dead letters of a spool, puts them back or removes them
 
   --help       of a command: its flags
   --version    the version of this package

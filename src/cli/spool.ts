@@ -1,0 +1,128 @@
+/** `notification-subscriber spool`: the dead letters of a spool. */
+import * as fs from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { ConfigurationError, NotificationError } from '../errors.js'
+import { messageOf } from '../shared/text.js'
+import { formatIssues } from '../shared/validation.js'
+import { type DeadLetter, DeadLetters } from '../spool/dead-letters.js'
+import { SpoolFolder } from '../spool/folder.js'
+import { parseName } from '../spool/format.js'
+import { lockFolder } from '../spool/lock.js'
+import { reportsOf } from '../spool/spool-options.js'
+import { SpoolStore } from '../spool/spool-store.js'
+import { jsonOf } from '../webhooks/body.js'
+import { contentOf } from '../webhooks/content.js'
+import { parseDelivery } from '../webhooks/parse.js'
+import { type Command, type CommandContext, CommandFailure, readArguments, UsageError } from './command.js'
+import type { Terminal } from './terminal.js'
+
+const help = `Usage: notification-subscriber spool PATH ACTION [flags]
+
+Shows the dead letters in the folder of a spool, and what becomes of them (docs/spool.md, Dead letters).
+
+  list         one line for each: ID, when it was received, and why it is a dead letter
+  show ID      why it is a dead letter, and its body
+  retry ID     puts it back: the next process that opens the spool delivers it
+  discard ID   removes it
+
+  --json       one JSON object for each dead letter, with the event "dead-letter"
+
+list and show also work while a process has the folder open. retry and discard do not: call spool.retry(ID) and
+spool.discard(ID) there.`
+
+export const spoolCommand: Command = { help, run }
+
+async function run(args: string[], { terminal }: CommandContext): Promise<number> {
+  const { positionals } = readArguments('spool', args, { json: { type: 'boolean' } })
+  const [folder, action = 'list', given, ...others] = positionals
+  const isKnown = ['list', 'show', 'retry', 'discard'].includes(action)
+  if (
+    folder === undefined ||
+    !isKnown ||
+    others.length > 0 ||
+    (action === 'list') !== (given === undefined)
+  ) {
+    throw new UsageError(
+      'Name a folder, and then list, show ID, retry ID or discard ID: notification-subscriber spool --help',
+    )
+  }
+  const path = resolve(folder)
+  const letters = await lettersIn(path)
+  if (action === 'list') {
+    for (const each of letters.ids) print(terminal, await letters.read(each))
+    return 0
+  }
+  const id = Number(given)
+  const letter = await letters.read(id)
+  if (letter === undefined)
+    throw new CommandFailure(
+      `There is no dead letter ${given} in ${path}. See: notification-subscriber spool ${folder} list`,
+    )
+  if (action === 'show') {
+    print(terminal, letter)
+    terminal.line(letter.bodyText)
+    return 0
+  }
+  await change(path, action, letter)
+  terminal.event(action, { id })
+  terminal.line(
+    action === 'retry' ? `✔ ${id} waits for the next process that opens the spool.` : `✔ ${id} is removed.`,
+  )
+  return 0
+}
+
+/** The letters in a folder that another process may have open: changes nothing. */
+async function lettersIn(path: string): Promise<DeadLetters> {
+  const files = { ...fs, rename: async () => {} }
+  const folder = new SpoolFolder(path, files, reportsOf(path, {}))
+  const letters = new DeadLetters(folder)
+  const listed = await folder.list().catch((error) => {
+    throw new UsageError(`The folder ${path} cannot be read: ${messageOf(error)}`)
+  })
+  for (const { name } of listed) {
+    const fields = parseName(name)
+    if (typeof fields === 'object' && fields.kind !== 'open' && fields.kind !== 'log') letters.track(fields)
+  }
+  return letters
+}
+
+function print(terminal: Terminal, letter: DeadLetter | undefined): void {
+  // Damage is on standard error.
+  if (letter === undefined) return
+  const { id, receivedAt, reason, issues, error, bodyText } = letter
+  const why = error ? `${error.name}: ${error.message}` : formatIssues(issues ?? [])
+  terminal.line(`${id}  ${new Date(receivedAt).toISOString()}  ${reason}  ${why}`)
+  terminal.event('dead-letter', { id, receivedAt, reason, issues, error, bodyText })
+}
+
+async function change(path: string, action: string, letter: DeadLetter): Promise<void> {
+  try {
+    if (action === 'retry') parseDelivery(letter.body)
+    const lock = await lockFolder(path, 1)
+    try {
+      const ending = new AbortController().signal
+      const reports = reportsOf(path, {})
+      const store = new SpoolStore(
+        { path, maxBytes: Number.POSITIVE_INFINITY, maxWaitMs: 0, reports, ending },
+        fs,
+      )
+      await store.open()
+      if (action === 'discard') await store.letters.remove(letter.id)
+      else await store.retry({ ...letter, text: jsonOf(contentOf(letter.body).value) })
+      await store.close()
+    } finally {
+      await lock.release()
+      // The next process still has to know that an earlier one ended unexpectedly.
+      const name = `${'0'.repeat(12)}-${lock.inFlightBefore}.lock`
+      if (lock.inFlightBefore > 0) await fs.writeFile(join(path, name), '')
+    }
+  } catch (error) {
+    if (error instanceof ConfigurationError) {
+      throw new UsageError(
+        `A process may have ${path} open: call spool.${action}(${letter.id}) there, or stop it. ${error.message}`,
+      )
+    }
+    if (error instanceof NotificationError) throw new CommandFailure(`✘ ${error.code}: ${error.message}`)
+    throw error
+  }
+}

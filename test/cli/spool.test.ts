@@ -1,0 +1,125 @@
+import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { spoolCommand } from '../../src/cli/spool.js'
+import {
+  idsOf,
+  keepInvalid,
+  lettersOf,
+  never,
+  numbered,
+  recorder,
+  spoolFolder,
+  until,
+} from '../spool/support.js'
+import { call } from './support.js'
+
+/** A folder with two dead letters: one that is no delivery, and one that is. */
+async function folderOfLetters() {
+  const folder = await spoolFolder()
+  const spool = await folder.open()
+  await keepInvalid(spool, 'no JSON\u001b[2J')
+  await keepInvalid(spool, numbered(1))
+  const [none, delivery] = (await lettersOf(spool)).map(({ id }) => id)
+  await spool.close()
+  const command = (...args: (string | number | undefined)[]) =>
+    call(spoolCommand, [folder.path, ...args.map(String)])
+  return Object.assign(folder, { none, delivery, command })
+}
+
+describe('notification-subscriber spool', () => {
+  test('list and show also work beside a running process, and change nothing', async () => {
+    await using folder = await folderOfLetters()
+    await using _running = await folder.open({ deliver: never })
+    const before = await readdir(folder.path)
+    const listed = await folder.command('list')
+    expect(listed.code).toBe(0)
+    expect(listed.stdout.split('\n')).toEqual([
+      expect.stringMatching(
+        new RegExp(`^${folder.none} {2}\\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z {2}invalid {2}\`x\\[0\\]\`: m$`),
+      ),
+      expect.stringMatching(new RegExp(`^${folder.delivery} `)),
+    ])
+    const shown = await folder.command('show', folder.none)
+    // Nothing that controls a terminal.
+    expect(shown.stdout.split('\n')[1]).toBe('no JSON [2J')
+    const json = JSON.parse((await folder.command('show', folder.delivery, '--json')).stdout)
+    expect(json).toMatchObject({
+      event: 'dead-letter',
+      id: folder.delivery,
+      bodyText: JSON.stringify(numbered(1)),
+    })
+    expect(await readdir(folder.path)).toEqual(before)
+  })
+
+  test('retry puts a letter back for the next process, and discard removes one', async () => {
+    await using folder = await folderOfLetters()
+    expect((await folder.command('retry', folder.delivery)).code).toBe(0)
+    expect((await folder.command('discard', folder.none)).code).toBe(0)
+    expect((await folder.command('list')).stdout).toBe('')
+    const { deliver, delivered } = recorder()
+    await using spool = await folder.open({ deliver })
+    await until(() => spool.size === 0)
+    expect(idsOf(delivered)).toEqual(['n1'])
+  })
+
+  test('retry of what is no delivery fails with the reason, and the letter stays', async () => {
+    await using folder = await folderOfLetters()
+    const { code, stderr } = await folder.command('retry', folder.none)
+    expect([code, stderr]).toEqual([1, expect.stringContaining('INVALID_DELIVERY')])
+    expect((await folder.command('list')).stdout.split('\n')).toHaveLength(2)
+  })
+
+  test.each(['retry', 'discard'])('%s is refused while a process has the folder open', async (action) => {
+    await using folder = await folderOfLetters()
+    await using running = await folder.open()
+    const { code, stderr } = await folder.command(action, folder.delivery)
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining(`call spool.${action}(${folder.delivery}) there`),
+    ])
+    expect(await lettersOf(running)).toHaveLength(2)
+  })
+
+  test('after a killed process, the next one still begins carefully', async () => {
+    await using folder = await folderOfLetters()
+    await writeFile(join(folder.path, '0123456789ab-7.lock'), '')
+    await folder.command('discard', folder.none)
+    expect(await folder.names(/\.lock$/)).toEqual(['000000000000-7.lock'])
+    await (await folder.open()).close()
+    expect(await folder.names(/\.lock$/)).toEqual([])
+  })
+
+  test('a damaged letter is reported, left as it is, and the others are shown', async () => {
+    await using folder = await folderOfLetters()
+    const [name = ''] = await folder.names()
+    const file = join(folder.path, name)
+    await writeFile(file, (await readFile(file, 'utf8')).replace('no JSON', 'No JSON'))
+    const { code, stdout } = await folder.command('list')
+    expect([code, stdout.split('\n').length]).toEqual([0, 1])
+    expect(await folder.names()).toContain(name)
+  })
+
+  test.each([[[]], [['list', 'x']], [['show']], [['remove', '1']], [['show', '1', '2']]])(
+    '%j is refused',
+    async (args) => {
+      await using folder = await spoolFolder()
+      await mkdir(folder.path)
+      expect((await call(spoolCommand, args.length > 0 ? [folder.path, ...args] : [])).code).toBe(2)
+    },
+  )
+
+  test('a folder that is not there is refused and not made, and an unknown letter is named', async () => {
+    await using folder = await spoolFolder()
+    expect(await call(spoolCommand, [folder.path, 'list'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(folder.path),
+    })
+    await mkdir(folder.path)
+    await chmod(folder.path, 0o700)
+    expect(await call(spoolCommand, [folder.path, 'show', '7'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('7'),
+    })
+  })
+})
