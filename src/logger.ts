@@ -1,4 +1,5 @@
 /** Structured log lines, without secrets. */
+import { wholeMessageOf, withoutPasswords } from './shared/text.js'
 
 /**
  * A log with the shape of `console` and pino: each method takes fields, then a message. Fields and messages never
@@ -27,10 +28,48 @@ export interface LogFields {
 /** A log that writes to the caller's logger, if there is one. Errors of the logger are ignored: nothing could report them. */
 export function logOf(logger: Logger | false | undefined): Log {
   return async (level, fields, message) => {
+    if (!logger) return
     try {
-      if (logger) await logger[level](fields, message)
+      await logger[level]('err' in fields ? { ...fields, err: describeError(fields.err) } : fields, message)
     } catch {}
   }
+}
+
+/** What a line has of an error, as `err`. */
+interface ErrorDescription {
+  readonly name: string
+  readonly message: string
+  readonly code?: string | number
+  readonly stack?: string
+  readonly cause?: ErrorDescription
+  /** The first five of an `AggregateError`. */
+  readonly errors?: readonly ErrorDescription[]
+}
+
+/**
+ * Describes an error, and its causes. Everything else of an error stays out of the log: other libraries put commands with
+ * their passwords, requests and bodies into properties of their errors.
+ */
+function describeError(thrown: unknown, depth = 0): ErrorDescription {
+  const [name, code, stack, cause, errors] = ['name', 'code', 'stack', 'cause', 'errors'].map((property) => {
+    try {
+      return Object(thrown)[property]
+    } catch {
+      return undefined
+    }
+  })
+  const isDeepest = depth === 4
+  const description = {
+    name: typeof name === 'string' ? name.slice(0, 100) : typeof thrown,
+    message: wholeMessageOf(thrown).slice(0, 2_000),
+    ...((typeof code === 'string' || typeof code === 'number') && { code }),
+    ...(typeof stack === 'string' && { stack: withoutPasswords(stack.slice(0, 8_000)) }),
+    ...(cause !== undefined && !isDeepest && { cause: describeError(cause, depth + 1) }),
+    ...(Array.isArray(errors) &&
+      !isDeepest && { errors: errors.slice(0, 5).map((each) => describeError(each, depth + 1)) }),
+  }
+  // pino names the type of an error by its constructor, and by `name` if there is none.
+  return Object.defineProperty(description, 'constructor', { value: undefined })
 }
 
 /**

@@ -1,5 +1,9 @@
-import { expect, test, vi } from 'vitest'
+import { DeliveryReceiver } from 'notification-subscriber/webhooks'
+import { pino } from 'pino'
+import { describe, expect, test, vi } from 'vitest'
 import { callLogged, logOf } from '../src/logger.js'
+import { fakeService } from './support/fake-service.js'
+import { recordingLogger } from './support/recording-logger.js'
 
 test.each([
   [
@@ -39,4 +43,117 @@ test.each([
 ])('a logger that %s breaks nothing', async (_name, write) => {
   const log = logOf({ debug: write, info: write, warn: write, error: write })
   await log('warn', { event: 'request.failed' }, 'Request got no answer')
+})
+
+describe('an error in a line is a description', () => {
+  const logged = (err: unknown) => {
+    const { lines, ...logger } = recordingLogger()
+    logOf(logger)('error', { event: 'handler.failed', err }, 'Handler failed')
+    const [[fields = {}] = []] = lines
+    return 'err' in fields ? fields.err : expect.fail('err is missing')
+  }
+  const withFields = (error: Error) =>
+    Object.assign(error, { command: { args: ['s3cret'] }, config: 's3cret' })
+
+  test('of name, message, code, stack and cause, without what else the error has', () => {
+    const cause = withFields(new Error('no route'))
+    const error = withFields(new TypeError('fetch failed', { cause }))
+    expect(logged(Object.assign(error, { code: 'EFETCH' }))).toEqual({
+      name: 'TypeError',
+      message: 'fetch failed',
+      code: 'EFETCH',
+      stack: error.stack,
+      cause: { name: 'Error', message: 'no route', stack: cause.stack },
+    })
+  })
+
+  test('of an AggregateError: also of its first five errors', () => {
+    const errors = Array.from({ length: 9 }, (_, index) => withFields(new Error(`no route ${index}`)))
+    const description = logged(new AggregateError(errors, 'all failed'))
+    expect(description).toMatchObject({ name: 'AggregateError', message: 'all failed' })
+    expect(Object(description).errors.map(({ message }: Error) => message)).toEqual(
+      [0, 1, 2, 3, 4].map((index) => `no route ${index}`),
+    )
+    expect(JSON.stringify(description)).not.toContain('s3cret')
+  })
+
+  test.each([
+    ['redis://app:s3cret@10.0.0.7:6379/0', 'redis://…@10.0.0.7:6379/0'],
+    ['rediss://:s3/cr?et#@db.example.com', 'rediss://…@db.example.com'],
+    ['https://app:s3cret@app.example.com/n?a=b@c', 'https://…@app.example.com/n?a=b@c'],
+    ['https://s3cret@app.example.com', 'https://…@app.example.com'],
+    ['postgres://db/app?user=app&password=s3cret', 'postgres://db/app?user=app&password=…'],
+    ['https://app.example.com/n?access_token=s3cret&x=1', 'https://app.example.com/n?access_token=…&x=1'],
+    ['https://app.example.com:8443/@scope/x', 'https://app.example.com:8443/@scope/x'],
+    [
+      'file:///srv/node_modules/@redis/client/index.js:7:3',
+      'file:///srv/node_modules/@redis/client/index.js:7:3',
+    ],
+  ])('with no password in an address: %s', (address, shown) => {
+    const error = new Error(`connect to ${address} failed`)
+    const description = logged(error)
+    expect(description).toMatchObject({ message: `connect to ${shown} failed` })
+    expect(Object(description).stack).toContain(`connect to ${shown} failed`)
+  })
+
+  test('that ends, also of an error that is its own cause, or is long', () => {
+    const error: Error = new Error('x'.repeat(1e6))
+    error.cause = error
+    expect(JSON.stringify(logged(error)).length).toBeLessThan(100_000)
+  })
+
+  test.each([
+    ['no error', 'why', { name: 'string', message: 'why' }],
+    ['nothing', undefined, { name: 'undefined', message: 'undefined' }],
+    ['an object', { password: 's3cret' }, { name: 'object', message: '[object Object]' }],
+    [
+      'an error that cannot be read',
+      new Proxy(
+        {},
+        {
+          get() {
+            throw new Error('unreadable')
+          },
+        },
+      ),
+      { name: 'object', message: 'no message' },
+    ],
+  ])('of %s, too', (_, thrown, description) => {
+    expect(logged(thrown)).toEqual(description)
+  })
+
+  test('whose name pino shows as its type', () => {
+    const lines: string[] = []
+    const logger = pino({}, { write: (line) => lines.push(line) })
+    logOf(logger)('error', { event: 'handler.failed', err: new RangeError('too far') }, 'Handler failed')
+    expect(JSON.parse(lines.join(''))).toMatchObject({ err: { type: 'RangeError', message: 'too far' } })
+  })
+})
+
+describe('a logger is tried once, by a line at debug', () => {
+  const template = (message: unknown) => `debug: ${message}`
+  const json = (message: unknown) => JSON.stringify({ level: 'debug', message })
+
+  test.each([
+    ['a template', template],
+    ['JSON', json],
+  ])('one that takes a text first, and writes %s, is refused wherever it is given', async (_, write) => {
+    const logger = { debug: write, info: write, warn: write, error: write }
+    const refused = { code: 'CONFIGURATION', issues: [{ path: ['logger'], message: expect.any(String) }] }
+    for (let time = 0; time < 2; time += 1) {
+      expect(() => new DeliveryReceiver({ secrets: { token: 'a-secret-of-tests' }, logger })).toThrow(
+        expect.objectContaining(refused),
+      )
+    }
+    expect(() => fakeService().client({ logger })).toThrow(expect.objectContaining(refused))
+  })
+
+  test('one that takes fields first gets that line once', () => {
+    const debug = vi.fn((fields: object, message: string) => JSON.stringify({ ...fields, message }))
+    const logger = { debug, info: debug, warn: debug, error: debug }
+    for (let time = 0; time < 2; time += 1)
+      new DeliveryReceiver({ secrets: { token: 'a-secret-of-tests' }, logger })
+    expect(debug).toHaveBeenCalledOnce()
+    expect(debug.mock.lastCall?.[0]).toMatchObject({ event: 'logger.tried' })
+  })
 })

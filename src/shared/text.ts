@@ -14,10 +14,21 @@ export function messageOf(thrown: unknown): string {
   return excerpt(wholeMessageOf(thrown), 200)
 }
 
-/** The message of a thrown value, which may be anything, even one that cannot become a string. */
+/** Hides the password of every address in a text, also one that holds an unencoded slash, and secrets in its query. */
+export function withoutPasswords(text: string): string {
+  return text
+    .replace(/\b(?!https?:)([a-z][a-z\d+.-]{0,20}:\/\/[^\s/:@]{0,200}:)\S{0,500}@/gi, '$1…@')
+    .replace(/\b([a-z][a-z\d+.-]{0,20}:\/\/)[^\s/?#]{0,500}@/gi, '$1…@')
+    .replace(
+      /([?&][\w.-]{0,30}(?:pass|pwd|secret|token|key|sig|auth)[\w.-]{0,20}=)[^\s&#"']{1,2000}/gi,
+      '$1…',
+    )
+}
+
+/** The message of a thrown value, which may be anything, even one that cannot become a string; without passwords. */
 export function wholeMessageOf(thrown: unknown): string {
   try {
-    return String(Object(thrown).message ?? thrown)
+    return withoutPasswords(String(Object(thrown).message ?? thrown))
   } catch {
     return 'no message'
   }

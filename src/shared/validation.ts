@@ -118,10 +118,51 @@ export function objectWith<Given = unknown>(methods: readonly string[], what: st
 
 /** The option `logger`: one, or `false` for none. */
 export function loggerSchema<Given = unknown>() {
-  return z.custom<Given>(
-    (value) => value === false || hasMethods(value, ['debug', 'info', 'warn', 'error']),
-    'must be a logger with debug, info, warn and error, or false',
-  )
+  return z
+    .custom<Given>(
+      (value) => value === false || hasMethods(value, ['debug', 'info', 'warn', 'error']),
+      'must be a logger with debug, info, warn and error, or false',
+    )
+    .refine(
+      (value) => !takesTextFirst(value),
+      'takes a text first, as winston does, so events and errors would be lost: wrap it, see docs/observability.md, Loggers',
+    )
+}
+
+const triedLoggers = new WeakMap<object, boolean>()
+
+/** One line at `debug`, once for each logger: who takes text first makes a text of the fields. */
+function takesTextFirst(logger: unknown): boolean {
+  if (typeof logger !== 'object' || logger === null) return false
+  const known = triedLoggers.get(logger)
+  if (known !== undefined) return known
+  const trial = new LoggerTrial()
+  // Errors of a logger break nothing, neither now nor later.
+  const write = async () => Object(logger).debug(trial, 'This logger is used by notification-subscriber')
+  write().catch(() => {})
+  triedLoggers.set(logger, trial.wasText)
+  return trial.wasText
+}
+
+class LoggerTrial {
+  readonly event = 'logger.tried'
+  #wasText = false
+
+  get wasText(): boolean {
+    return this.#wasText
+  }
+
+  /** A template has made a text of the fields. */
+  toString(): string {
+    this.#wasText = true
+    return this.event
+  }
+
+  /** @param key - under which JSON has the fields: as the message they are no fields */
+  toJSON(key: string): object {
+    this.#wasText ||= key === 'message' || key === 'msg'
+    return { event: this.event }
+  }
 }
 
 /** By shape, not by `instanceof`: a signal may come from another realm or a polyfill. */

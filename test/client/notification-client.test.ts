@@ -5,7 +5,6 @@ import { inspect } from 'node:util'
 import {
   type CallOptions,
   ClosedError,
-  ConnectionError,
   NotificationClient,
   type ResponseSummary,
 } from 'notification-subscriber'
@@ -201,7 +200,11 @@ describe('onResponse', () => {
     }
     expect(await create(service.client({ logger }), { onResponse })).toEqual({ subscriptionId: 1 })
     expect(logger.lines).toContainEqual([
-      { event: 'on-response.failed', method: 'createSubscription', err: expect.any(Error) },
+      {
+        event: 'on-response.failed',
+        method: 'createSubscription',
+        err: expect.objectContaining({ message: 'no trace' }),
+      },
       expect.any(String),
     ])
   })
@@ -302,7 +305,12 @@ describe('the logger (default: silent)', () => {
     expect(lines).toEqual([
       ...tokenRequested,
       [
-        { event: 'request.failed', ...request, durationMs, err: expect.any(ConnectionError) },
+        {
+          event: 'request.failed',
+          ...request,
+          durationMs,
+          err: expect.objectContaining({ name: 'ConnectionError' }),
+        },
         expect.any(String),
       ],
       [{ event: 'request.retried', ...request, delayMs: 0 }, expect.any(String)],
@@ -332,6 +340,7 @@ describe('the logger (default: silent)', () => {
     const logger = new Log()
     await service.client({ logger, retry: { baseDelayMs: 0 } }).unsubscribe(7)
     expect(logger.lines).toEqual([
+      'debug This logger is used by notification-subscriber',
       'debug Request answered',
       'info Access token obtained',
       'warn Request got no answer',

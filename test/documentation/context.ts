@@ -53,6 +53,7 @@ export declare const queue: { add(item: object): Promise<void> }
 // Of the keeper.
 export declare const keeper: SubscriptionKeeper
 export declare const redisClient: Redis
+export declare const winstonLogger: { log(level: string, message: string, fields: object): unknown }
 export declare const crm: { agents(): Promise<string[]> }
 
 // Of the spool.

@@ -1,4 +1,5 @@
 /** What a dispatcher is given, and what is read of its answers. */
+
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
@@ -12,6 +13,7 @@ import { failureOf } from '../support/failure.js'
 import { baseUrl, subscription } from '../support/fake-service.js'
 import { collectGarbage } from '../support/heap.js'
 import { listen } from '../support/listen.js'
+import { recordingLogger } from '../support/recording-logger.js'
 
 const auth = { getAccessToken: () => 'token' }
 
@@ -56,14 +58,12 @@ describe('a mock without an interceptor for a request', () => {
     ['7', mock7],
     ['6', mock6],
   ])('of undici %s is named, proves that nothing was sent, and is asked once', async (_version, mock) => {
-    const lines: object[] = []
-    const log = (fields: object) => lines.push(fields)
-    const logger = { debug: log, info: log, warn: log, error: log }
+    const { lines, ...logger } = recordingLogger()
     const client = new NotificationClient({ baseUrl, auth, dispatcher: mock(), logger })
     const error = await failureOf(client.createSubscription(subscription))
     expect(error).toMatchObject({ code: 'CONNECTION', requestSent: false })
     expect(String(error)).toContain('the mock has no interceptor for this request')
-    expect(lines).toMatchObject([{ event: 'request.failed' }])
+    expect(lines).toMatchObject([[{ event: 'request.failed' }, expect.any(String)]])
   })
 })
 

@@ -191,7 +191,7 @@ describe('a delivery that fails', () => {
       notificationId: 'n1',
       type: 'cxScoreUpdated',
       attempts: 1,
-      err: new Error('the queue is away'),
+      err: expect.objectContaining({ message: 'the queue is away' }),
     }
     expect(error.mock.calls).toEqual([[line, fields]])
     // After 1, 3, 7, 15 and 31 seconds.
@@ -225,7 +225,7 @@ describe('a delivery that fails', () => {
         notificationId: 'n1',
         type: 'cxScoreUpdated',
         attempts,
-        err: new Error('the queue is away'),
+        err: expect.objectContaining({ message: 'the queue is away' }),
       })),
     )
     expect(logger.error).not.toHaveBeenCalled()

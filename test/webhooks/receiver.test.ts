@@ -203,17 +203,23 @@ describe('everything else is answered with 204', () => {
     })
     expect((await receiver.handle(post())).status).toBe(204)
     expect((await receiver.handle({ ...post(), body: '{' })).status).toBe(204)
-    const err = new Error('no')
     const { id, type } = lowEnergyDelivery().notification
     const ofDelivery = { subscriptionId: 4711, notificationId: id, type }
     const ofBody = { issues: [{ path: [], message: expect.any(String) }] }
     expect(
       lines.filter(({ level }) => level !== 'debug').map(({ level, fields }) => [level, fields]),
     ).toEqual([
-      ['error', { event: 'handler.failed', ...ofDelivery, err: new Error('handler broke') }],
-      ['error', { event: 'on-error.failed', ...ofDelivery, err }],
+      [
+        'error',
+        {
+          event: 'handler.failed',
+          ...ofDelivery,
+          err: expect.objectContaining({ message: 'handler broke' }),
+        },
+      ],
+      ['error', { event: 'on-error.failed', ...ofDelivery, err: expect.objectContaining({ message: 'no' }) }],
       ['error', { event: 'delivery.invalid', ...ofBody, reason: expect.any(String) }],
-      ['error', { event: 'on-invalid.failed', ...ofBody, err }],
+      ['error', { event: 'on-invalid.failed', ...ofBody, err: expect.objectContaining({ message: 'no' }) }],
     ])
   })
 })
@@ -245,7 +251,11 @@ describe('the log', () => {
         ['debug', { event: 'delivery.received', ...delivered('cxScoreUpdated') }],
         [
           'error',
-          { event: 'handler.failed', ...delivered('cxScoreUpdated'), err: new Error('handler broke') },
+          {
+            event: 'handler.failed',
+            ...delivered('cxScoreUpdated'),
+            err: expect.objectContaining({ message: 'handler broke' }),
+          },
         ],
         [
           'error',
