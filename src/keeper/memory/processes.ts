@@ -2,7 +2,6 @@
  * The processes that watch the roster: each counts up a number of its own, all in one key of the store. A hint for speed: it
  * divides the work. The only thing it decides is whether a superseded configuration may come back.
  */
-import { randomBytes } from 'node:crypto'
 import * as z from 'zod'
 import { parseJson } from '../../shared/validation.js'
 import { countSchema, type Parsed } from '../rules/record.js'
@@ -20,7 +19,7 @@ export class Processes {
   /** Whether this process is one of them. */
   isWatching = false
   readonly #store: KeeperStore
-  readonly #id = randomBytes(9).toString('base64url')
+  readonly #id = (Math.random() * 2 ** 53).toString(36)
   #count = 0
   /** The others, dead ones included, and since when this process has seen each number; monotonic. */
   readonly #others = new Map<string, Stored[string] & { readonly changedSince: number }>()

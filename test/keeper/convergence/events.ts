@@ -132,6 +132,10 @@ const serviceEvents = {
       world.nextOutcomes.push(...outcomes)
     },
   ),
+  idsGivenAnew: event({}, (world) => {
+    world.areIdsGivenAnew = world.isUncertain = true
+    world.service.beginAnew()
+  }),
   refuseUser: event({ user, forMs }, (world, { user, forMs }) => {
     world.refused.add(user)
     world.time.schedule(forMs, () => world.refused.delete(user))
@@ -157,6 +161,11 @@ const rosterMode = fc.constantFrom<RosterMode[]>(
   'halved',
 )
 const rosterEvents = {
+  /** One process has the roster of now for a while: a cache, or a replica that lags. */
+  rostersDiffer: processEvent({ forMs }, ({ oldRosters, time, wanted }, { process }, { forMs }) => {
+    oldRosters.set(process, [...wanted.keys()])
+    time.schedule(forMs, () => oldRosters.delete(process))
+  }),
   roster: event({ mode: rosterMode, forMs }, (world, { mode, forMs }) => {
     world.rosterMode = mode
     world.time.schedule(forMs, () => {
@@ -166,7 +175,7 @@ const rosterEvents = {
 }
 
 const key = fc.nat()
-const storeMode = fc.constantFrom<StoreMode[]>('failing', 'hanging', 'slow')
+const storeMode = fc.constantFrom<StoreMode[]>('failing', 'hanging', 'slow', 'denied')
 const storeEvents = {
   storeFails: event({ mode: storeMode, forMs }, setStoreMode),
   cutOff: processEvent({ forMs }, ({ store, time }, { process }, { forMs }) => {
@@ -208,6 +217,15 @@ const processEvents = {
   stop: processEvent({ restartAfterMs }, (world, node, { restartAfterMs }) =>
     stop(world, node, restartAfterMs),
   ),
+  /** The service accepts requests and answers none, and the process is told to stop. */
+  stopWhileServiceHangs: processEvent({ forMs, restartAfterMs }, (world, node, { forMs, restartAfterMs }) => {
+    world.outage = { kind: 'late' }
+    world.time.schedule(forMs, () => {
+      world.outage = undefined
+    })
+    world.time.schedule(world.random() * minute, () => stop(world, node, restartAfterMs))
+  }),
+  otherService: event({ forMs }, (world, { forMs }) => world.startElsewhere(forMs)),
   startAnother: event({}, (world) => {
     if (world.options.hasCompareAndSet && world.nodes.length < 3) world.start()
   }),
@@ -236,6 +254,8 @@ const configurationEvents = {
   deploy: event({ configuration: fc.constantFrom(...configurations) }, (world, { configuration }) =>
     deploy(world, configuration),
   ),
+  /** A process with new values, or with old ones, is there for a while. */
+  canary: event({ isOld: fc.boolean(), isKilled: fc.boolean(), forMs }, startCanary),
   newerRelease: event({ forMs }, (world, { forMs }) => startNewerRelease(world, forMs)),
 }
 
@@ -268,6 +288,8 @@ export const themes: Readonly<Record<string, readonly EventName[]>> = {
   'lossy store': [...ordinary, ...names(lossEvents), ...processes],
   roster: [...ordinary, 'want', 'leave', 'roster', ...processes],
   configuration: [...ordinary, ...names(configurationEvents), ...processes],
+  deployments: ['end', 'canary', 'deploy', 'rotate', 'startAnother', 'crash', 'stop'],
+  services: [...ordinary, 'otherService', 'idsGivenAnew', ...processes],
   everything: names(events),
 }
 
@@ -324,13 +346,40 @@ export function replaceMissing(world: World, afterMs: number): void {
 
 export function stop(world: World, { process, keeper }: Node, restartAfterMs: number): void {
   if (!process.isRunning) return
+  let hasEnded = false
+  const stoppedMs = world.time.nowMs
   const end = () => {
+    hasEnded = true
+    world.stopping.delete(process)
     process.kill()
     replaceMissing(world, restartAfterMs)
   }
+  world.stopping.add(process)
+  process.setTimer(12_500, () => {
+    if (!hasEnded && process.resumedMs < stoppedMs)
+      world.violate(`${process.name}: stop() took over twelve seconds`)
+  })
   process.run(() => {
     keeper.stop().then(end, () => world.violate(`${process.name}: stop() rejected`))
     afterRunning(process, 2, () => world.violate(`${process.name}: stop() did not end in two minutes`))
+  })
+}
+
+function startCanary(
+  world: World,
+  { isOld, isKilled, forMs }: { isOld: boolean; isKilled: boolean; forMs: number },
+): void {
+  const { configuration, formerConfigurations } = world
+  if (!world.options.hasCompareAndSet || configuration.parameters === undefined) return
+  const renewed = { ...configuration, parameters: { ...configuration.parameters, token: world.newSecret() } }
+  const node = world.start((isOld && formerConfigurations.at(-1)) || { ...renewed })
+  world.isConfigurationNew = true
+  world.time.schedule(forMs, () => {
+    if (!isKilled && node.process.isRunning) stop(world, node, 0)
+    else {
+      world.isUncertain = true
+      node.process.kill()
+    }
   })
 }
 
@@ -341,6 +390,7 @@ function rotate(world: World): void {
   const renewed = Object.keys(before.parameters).map((name) => [name, world.newSecret()])
   const parameters: Record<string, string> = Object.fromEntries(renewed)
   const rotated = { ...before, parameters }
+  world.formerConfigurations.push(before)
   world.configuration = rotated
   for (const node of world.nodes.filter(({ configuration }) => configuration === before)) {
     node.configuration = rotated
@@ -370,6 +420,7 @@ function deploy(world: World, wanted: Configuration): void {
   const { parameters: _, ...rest } = wanted
   const old = [...world.nodes]
   world.isConfigurationNew = true
+  world.formerConfigurations.push(world.configuration)
   world.configuration = world.options.configuration?.parameters ? { ...wanted } : rest
   const isRolling = world.options.hasCompareAndSet === true
   if (isRolling || old.length === 0) world.start()
@@ -389,6 +440,7 @@ function startNewerRelease(world: World, forMs: number): void {
   const text = JSON.stringify({ generation: generation + second, layout: 2, services: [{ region: 'eu' }] })
   world.store.replace(key, text)
   world.newerReleaseSinceMs = world.time.nowMs
+  world.hadNewerRelease = true
   world.time.schedule(forMs, () => world.withdrawNewerRelease())
   world.withdrawNewerRelease = () => {
     const present = world.store.text(key)

@@ -28,9 +28,9 @@ function interruptionsOf(world: World, username: string): Interruption[] {
   return all.flatMap((ended) => {
     const { endedAtMs } = ended
     if (endedAtMs === undefined) return []
-    const next = all.find(
-      ({ id, endedAtMs: end = Number.POSITIVE_INFINITY }) => id > ended.id && end > endedAtMs,
-    )
+    const next = all
+      .slice(all.indexOf(ended) + 1)
+      .find(({ endedAtMs: end = Number.POSITIVE_INFINITY }) => end > endedAtMs)
     const isOverlap = next === undefined || next.createdAtMs < endedAtMs
     return isOverlap ? [] : [{ username, ended: { ...ended, endedAtMs }, next }]
   })
@@ -39,8 +39,8 @@ function interruptionsOf(world: World, username: string): Interruption[] {
 function isReported(world: World, { username, ended, next }: Interruption): boolean {
   return world.gaps.some(({ atMs, what }) => {
     if (what.username !== username || atMs < next.createdAtMs) return false
-    // What a stamp means is known only while all clocks show the same.
-    if (world.haveClocksJumped) return true
+    // What a stamp means is known only while all clocks show the same. Limits: an id given anew may prove another user's.
+    if (world.haveClocksJumped || world.areIdsGivenAnew) return true
     const { lastProvenAt = epochMs, restoredAt } = what
     return lastProvenAt - epochMs <= ended.endedAtMs && restoredAt - epochMs >= Math.floor(next.createdAtMs)
   })

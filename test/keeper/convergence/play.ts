@@ -124,6 +124,7 @@ async function becomeQuiet(world: World, hasWrongRoutes: boolean): Promise<void>
   world.refused.clear()
   world.isReceiverBroken = false
   world.rosterMode = 'working'
+  world.oldRosters.clear()
   world.withdrawNewerRelease()
   world.store.mode = 'working'
   world.store.repairKeys()
@@ -136,7 +137,11 @@ async function becomeQuiet(world: World, hasWrongRoutes: boolean): Promise<void>
   await world.time.advance(3 * minute)
   // Problems that ask for a deployment; and a deployment ends when the old processes have stopped.
   world.hasWrongRoutes = hasWrongRoutes
-  const asksForDeployment = hasWrongRoutes ? ['SUPERSEDED'] : ['SUPERSEDED', 'ROUTES']
+  const asksForDeployment = [
+    // A superseded process comes back by itself, except after a newer release.
+    ...(world.hadNewerRelease ? ['SUPERSEDED'] : []),
+    ...(hasWrongRoutes ? [] : ['ROUTES']),
+  ]
   const isCurrent = ({ process, keeper, configuration }: Node) => {
     const { problems } = process.run(() => keeper.status())
     return (
@@ -145,7 +150,7 @@ async function becomeQuiet(world: World, hasWrongRoutes: boolean): Promise<void>
   }
   for (const node of world.nodes.filter((each) => !isCurrent(each))) stop(world, node, 100)
   replaceMissing(world, 0)
-  await world.time.advance(minute)
+  await world.time.advance(3 * minute)
 }
 
 /** What an operator ends before `sweep()`, as a CONFLICT asks: subscriptions that no keeper can know to be its own. */

@@ -15,6 +15,8 @@ export interface Surroundings {
   readonly causesMs: readonly number[]
   readonly newerReleaseSinceMs: number
   readonly isUncertain: boolean
+  readonly areIdsGivenAnew: boolean
+  readonly stopping: ReadonlySet<unknown>
   readonly isConfigurationNew: boolean
   readonly options: { readonly keeper?: { readonly existing?: 'replace' | 'report' | undefined } }
   violate(what: string): void
@@ -27,7 +29,10 @@ const longestLookMs = 35_000
 const storeMemoryMs = 3 * minute
 
 export function checkRequest(world: Surroundings, request: SentRequest): void {
+  // Whose subscription is meant is unknown then.
+  if (world.areIdsGivenAnew && request.subscriptionId !== undefined) return
   const problem =
+    afterStop(world, request) ??
     callInFlight(world, request) ??
     tooMany(world, request) ??
     harmToOthers(world, request) ??
@@ -35,6 +40,10 @@ export function checkRequest(world: Surroundings, request: SentRequest): void {
     superseded(world, request)
   const { process, kind, username } = request
   if (problem !== undefined) world.violate(`${process.name} sends ${kind} for ${username}: ${problem}`)
+}
+
+function afterStop({ stopping }: Surroundings, { process }: SentRequest) {
+  return stopping.has(process) ? 'its keeper is being stopped' : undefined
 }
 
 /** While the store works, no two calls are in flight for one user; in one process never. */

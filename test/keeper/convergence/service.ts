@@ -31,6 +31,8 @@ export class ModelService {
   readonly subscriptions: ModelSubscription[] = []
   readonly #nowMs: () => number
   readonly #activeByUser = new Map<string, ModelSubscription[]>()
+  /** How many there had been when the service last began anew. */
+  #forgotten = 0
 
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs
@@ -54,7 +56,7 @@ export class ModelService {
       if (!isIdentical || !request.recreateIfExists) return { status: 409 }
       this.end(overlapping.id, owner)
     }
-    const id = firstId + this.subscriptions.length
+    const id = firstId + this.subscriptions.length - this.#forgotten
     const subscription: ModelSubscription = {
       id,
       notificationTypes: [...notificationTypes],
@@ -97,6 +99,12 @@ export class ModelService {
     return 204
   }
 
+  /** Loses all subscriptions, and gives their ids anew. */
+  beginAnew(): void {
+    for (const { id, owner } of [...this.active('keeper'), ...this.active('another app')]) this.end(id, owner)
+    this.#forgotten = this.subscriptions.length
+  }
+
   active(owner: Owner): ModelSubscription[] {
     return this.subscriptions.filter((each) => each.endedAtMs === undefined && each.owner === owner)
   }
@@ -107,13 +115,17 @@ export class ModelService {
 
   /** The active subscription with this id. */
   find(id: number): ModelSubscription | undefined {
-    const subscription = this.subscriptions[id - firstId]
+    const subscription = this.subscriptions[this.#indexOf(id)]
     return subscription?.endedAtMs === undefined ? subscription : undefined
   }
 
   /** The user of a subscription, which may have ended. */
   userOf(id: number): string | undefined {
-    return this.subscriptions[id - firstId]?.usernames[0]
+    return this.subscriptions[this.#indexOf(id)]?.usernames[0]
+  }
+
+  #indexOf(id: number): number {
+    return id < firstId ? -1 : id - firstId + this.#forgotten
   }
 }
 

@@ -8,8 +8,9 @@ import type { VirtualTime } from './virtual-time.js'
  * - `hanging`: operations take effect, and are answered, when the mode ends
  * - `forgetting`: writes resolve and keep nothing, reads find nothing, as Keyv does without its server
  * - `slow`: every operation takes up to 3 s
+ * - `denied`: only `compareAndSet` fails, as on a Redis without scripts
  */
-export type StoreMode = 'working' | 'failing' | 'hanging' | 'forgetting' | 'slow'
+export type StoreMode = 'working' | 'failing' | 'hanging' | 'forgetting' | 'slow' | 'denied'
 
 export interface StoreOptions {
   readonly hasCompareAndSet: boolean
@@ -147,7 +148,10 @@ export class ModelStore {
     return {
       ...store,
       compareAndSet: (key, expected, text, ttlMs) =>
-        perform(key, () => this.#present(key) === expected && this.#write(key, text, ttlMs)),
+        perform(key, () => {
+          if (this.#mode === 'denied' && expected !== undefined) throw new Error('NOPERM')
+          return this.#present(key) === expected && this.#write(key, text, ttlMs)
+        }),
     }
   }
 

@@ -88,6 +88,14 @@ export class World implements Network {
   outage: NetworkOutcome | undefined
   /** What becomes of the next requests. */
   readonly nextOutcomes: NetworkOutcome[] = []
+  /** Rosters of processes that are out of date. */
+  readonly oldRosters = new Map<VirtualProcess, readonly string[]>()
+  /** Processes whose keeper is being stopped. */
+  readonly stopping = new Set<VirtualProcess>()
+  /** Whether the service has begun anew: an id may be of another user than the record says. */
+  areIdsGivenAnew = false
+  /** Configurations of earlier deployments. */
+  readonly formerConfigurations: Configuration[] = []
   /** The users for which the service refuses everything. */
   readonly refused = new Set<string>()
   hasWrongRoutes = false
@@ -118,6 +126,7 @@ export class World implements Network {
   haveClocksJumped = false
   /** Since when a process of a newer release is there. */
   newerReleaseSinceMs = Number.POSITIVE_INFINITY
+  hadNewerRelease = false
   withdrawNewerRelease = () => {}
   /** When something happened that may need requests: events, and processes that started. */
   readonly causesMs: number[] = []
@@ -140,6 +149,35 @@ export class World implements Network {
 
   get intervalMs(): number {
     return this.options.keeper?.sweepIntervalMs ?? 15 * minute
+  }
+
+  /** A keeper of another service on the same store, for a while. */
+  startElsewhere(forMs: number): void {
+    const process = new VirtualProcess(`lab ${++this.processCount}`, this.time, this.random)
+    const network: Network = {
+      service: new ModelService(() => this.time.nowMs),
+      hasWrongRoutes: false,
+      statusOfEnded: 404,
+      send: () => ({ kind: 'answered' }),
+      latencyMs: () => this.latencyMs(),
+    }
+    const client = Object.assign(new ModelClient(network, process), { service: 'https://lab.example.com' })
+    const { keeper: _, ...parts } = {
+      process,
+      configuration: this.configuration,
+      openProblems: [],
+      keeper: 0,
+    }
+    const ignore = { onGap: () => {}, onProblem: () => {}, logger: false as const }
+    const keeper = process.run(
+      () => new SubscriptionKeeper({ ...this.#keeperOptions(parts), ...ignore, client, usernames: ['lab'] }),
+    )
+    process.run(() => keeper.start())
+    this.time.schedule(forMs, () => {
+      const others = network.service.subscriptions.filter(({ usernames }) => usernames.join() !== 'lab')
+      if (others.length > 0) this.violate(`a keeper of another service has subscribed ${others.length} users`)
+      process.kill()
+    })
   }
 
   // Users.
@@ -300,7 +338,7 @@ export class World implements Network {
 
   #askRoster(process: VirtualProcess): Promise<readonly string[]> {
     const mode = this.rosterMode
-    const all = [...this.wanted.keys()]
+    const all = this.oldRosters.get(process) ?? [...this.wanted.keys()]
     // A roster that lacks more than half of more than ten users is not believed.
     const isHalved =
       mode === 'halved' && all.filter((name) => this.subscriptionsOf(name).length > 0).length > 12
