@@ -1,5 +1,8 @@
 /** Every example, copied into a project of `npm init -y` with the packed package, and run by tsx as its top says. */
+import { once } from 'node:events'
 import { readdir } from 'node:fs/promises'
+import { request } from 'node:http'
+import { createServer } from 'node:https'
 import { NotificationClient } from 'notification-subscriber'
 import { startEmulator } from 'notification-subscriber/emulator'
 import { sampleDelivery } from 'notification-subscriber/webhooks'
@@ -223,6 +226,47 @@ describe('examples that listen until Ctrl-C', () => {
     expect(await third.interrupt()).toBe(0)
   })
 
+  test('three of service.mts behind a load balancer: five ended subscriptions cost no callback', async () => {
+    await using redis = await RedisServer.start()
+    await using emulator = await startEmulator()
+    await using balancer = await startBalancer(emulator.tls)
+    const variables = {
+      ...(await environmentOf(emulator, project.folder)),
+      CALLBACK_URL: `https://127.0.0.1:${balancer.port}/notifications`,
+      CALLBACK_TOKEN: token,
+      REDIS_URL: redis.url,
+    }
+    const started = async (number: number) => {
+      const each = await startServer('service.mts', { ...variables, SPOOL_PATH: `./spool-${number}` })
+      balancer.origins.push(each.origin)
+      await each.line(/^200 of 200 users are subscribed\.$/)
+      return each
+    }
+    await using first = await started(1)
+    await using second = await started(2)
+    for (const { subscriptionId } of emulator.subscriptions.slice(0, 5))
+      emulator.endSubscription(subscriptionId)
+    // It finds the ends, and every process suspects the receiver.
+    await using third = await started(3)
+    const statuses: (number | undefined)[] = []
+    for (let count = 0; count < 50; count++) {
+      const results = await emulator.notify({ type: 'lowEnergyAgentOpened', username: `agent-${count + 1}` })
+      statuses.push(...results.map(({ status }) => status))
+    }
+    expect(statuses).toEqual(statuses.map(() => 204))
+    expect(statuses).toHaveLength(50)
+    expect(balancer.refused).toBe(0)
+    expect(emulator.subscriptions).toHaveLength(200)
+    expect(await third.get('/status')).toMatchObject({
+      status: 200,
+      text: expect.stringContaining('RECEIVER_SUSPECTED'),
+    })
+    for (const each of [first, second, third]) {
+      expect(await each.get('/readyz')).toMatchObject({ status: 200 })
+      expect(await each.interrupt()).toBe(0)
+    }
+  })
+
   test.each(['CALLBACK_URL', 'CALLBACK_TOKEN', 'REDIS_URL'])('service.mts asks for %s', async (missing) => {
     await using emulator = await startEmulator()
     const variables = {
@@ -279,6 +323,47 @@ describe('examples that listen until Ctrl-C', () => {
   })
 })
 
+/** A load balancer that ends TLS, asks each process at `/readyz`, and passes callbacks to one that is ready. */
+async function startBalancer(tls: { cert: string; key: string }) {
+  const origins: string[] = []
+  const ready = new Set<string>()
+  const state = { origins, refused: 0, port: await freePort() }
+  const probe = setInterval(async () => {
+    for (const origin of origins) {
+      const { ok } = await fetch(`${origin}/readyz`, { headers: { connection: 'close' } }).catch(() => ({
+        ok: false,
+      }))
+      if (ok) ready.add(origin)
+      else ready.delete(origin)
+    }
+  }, 100)
+  const server = createServer(tls, (incoming, outgoing) => {
+    const [origin] = ready
+    if (origin === undefined) {
+      state.refused++
+      outgoing.writeHead(503).end()
+      return
+    }
+    // The next one is next.
+    ready.delete(origin)
+    ready.add(origin)
+    const { headers, method } = incoming
+    const passed = request(new URL(incoming.url ?? '/', origin), { method, headers }, (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
+      answer.pipe(outgoing)
+    })
+    incoming.pipe(passed)
+  }).listen(state.port, '127.0.0.1')
+  await once(server, 'listening')
+  return Object.assign(state, {
+    async [Symbol.asyncDispose]() {
+      clearInterval(probe)
+      server.closeAllConnections()
+      server.close()
+    },
+  })
+}
+
 /** The last line that an example has printed says what to do next: a command, a file or a page. */
 function expectNextStep({ lines }: RunningExample): void {
   expect(lines.at(-1)).toMatch(/\bNext\b|\bnpx \S|\bcurl \S|\S\.mts|docs\/\S+\.md|\bLook at\b/)
@@ -297,6 +382,7 @@ async function startServer(file: string, variables: Readonly<Record<string, stri
   await example.line(new RegExp(`http://127\\.0\\.0\\.1:${port}`))
   const origin = `http://127.0.0.1:${port}`
   return Object.assign(example, {
+    origin,
     async post(path: string, { body, headers }: { body: string; headers: Record<string, string> }) {
       const init = { method: 'POST', body, headers: { connection: 'close', ...headers } }
       return (await fetch(origin + path, init)).status

@@ -6,7 +6,7 @@ import { StoreFailure } from '../memory/keeper-store.js'
 import type { RosterParts, RosterReader, RosterRequest } from '../memory/roster.js'
 import type { User } from '../memory/users.js'
 import type { Reporter } from '../reporter.js'
-import { restoreLeftMs } from '../rules/record.js'
+import { newRecord, restoreLeftMs } from '../rules/record.js'
 import {
   calmAfterEndMs,
   delay,
@@ -23,7 +23,7 @@ import {
 } from '../timing.js'
 import type { Deliveries } from './deliveries.js'
 import { type CircuitBreaker, Run } from './outage-and-limits.js'
-import type { Ending, Reconciler } from './reconcile.js'
+import { type Ending, type Reconciler, Reconciliation } from './reconcile.js'
 import { type Counted, type OnProgress, SweepCount } from './sweep.js'
 
 const tickMs = 1_000
@@ -349,17 +349,19 @@ export class Queue {
   }
 
   async #work(user: User): Promise<void> {
-    const { circuit, reconciler, schedule, users } = this.#parts
+    const { circuit, configuration, reconciler, schedule, users } = this.#parts
     const run = this.#run
     schedule.begin(user.schedule)
     if (now() - this.#workedSince > longestWorkMs) await this.#pause()
     // In an outage the reconciliation must make a call.
     const provenSince = circuit.outage === undefined ? schedule.provenSince : now()
-    const reconciled = await reconciler.reconcile(user, provenSince, run)
-    const { gaps, ending } = reconciled
+    const blank = newRecord(user.username, configuration.spec, Date.now())
+    const reconciliation = new Reconciliation(user, provenSince, run, blank)
+    const ending = await reconciler.reconcile(reconciliation)
     schedule.end(user.schedule, this.#noteEnding(user, ending))
-    for (const sweep of this.#sweeps) sweep.note(user, reconciled, schedule.leftMs(user.schedule))
-    if (gaps.some(({ cause }) => cause === 'ended')) this.#foundEnd()
+    const leftMs = schedule.leftMs(user.schedule)
+    for (const sweep of this.#sweeps) sweep.note(reconciliation, ending, leftMs)
+    if (reconciliation.gaps.some(({ cause }) => cause === 'ended')) this.#foundEnd()
     if (ending.kind === 'gone') schedule.markRosterDue()
     if (ending.kind === 'removed' && !user.isWanted) users.forget(user)
   }

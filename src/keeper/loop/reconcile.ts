@@ -8,7 +8,7 @@ import { Collision, type User } from '../memory/users.js'
 import type { Reporter } from '../reporter.js'
 import { apply } from '../rules/apply.js'
 import { decide, type Facts, isCall, type Learnt, type PlannedCall } from '../rules/decide.js'
-import { absorb, assumeEffect, newRecord, restoreLeftMs, type UserRecord, union } from '../rules/record.js'
+import { absorb, assumeEffect, restoreLeftMs, type UserRecord, union } from '../rules/record.js'
 import {
   brokenAnswerMs,
   calmAfterEndMs,
@@ -50,33 +50,34 @@ export type Ending =
     }
   | { readonly kind: 'failed'; readonly againMs?: number; readonly failure: Failure }
 
-export interface Reconciled {
-  readonly ending: Ending
-  /** Whether the user was subscribed for the first time. */
-  readonly isCreated: boolean
-  /** Not empty if the user was restored. */
-  readonly gaps: readonly KeeperGap[]
-}
-
-/** A reconciliation on its way. */
-interface Reconciliation {
+/** A reconciliation of one user, and what came of it. */
+export class Reconciliation {
   readonly user: User
   /** Proofs since then are enough; monotonic. */
   readonly provenSince: number
   readonly run: Run
-  /** Whether a call has proven the subscription, however long it took. */
-  isProven: boolean
   /** The record as it is now, without a claim. What the store holds, with a claim, is `user.record`. */
   assumed: UserRecord
-  /** Whether the store had no record. */
-  isNew: boolean
-  learnt: Learnt
+  learnt: Learnt = {}
   /** The error behind `learnt.inconclusive`. */
-  idError?: unknown
-  isCreated: boolean
+  idError: unknown
+  /** Whether the store had no record. */
+  isNew = false
+  /** Whether a call has proven the subscription, however long it took. */
+  isProven = false
+  /** Whether the user was subscribed for the first time. */
+  isCreated = false
   /** Whether the record has a claim for which nothing was sent. */
-  isClaimUnused: boolean
-  readonly gaps: KeeperGap[]
+  isClaimUnused = false
+  /** Not empty if the user was restored. */
+  readonly gaps: KeeperGap[] = []
+
+  constructor(user: User, provenSince: number, run: Run, assumed: UserRecord) {
+    this.user = user
+    this.provenSince = provenSince
+    this.run = run
+    this.assumed = assumed
+  }
 }
 
 export interface ReconcilerParts extends RosterParts {
@@ -94,30 +95,12 @@ export class Reconciler {
     this.#parts = parts
   }
 
-  /**
-   * Never rejects. Only one reconciliation of a user at a time.
-   *
-   * @param provenSince - proofs since then are enough; monotonic
-   */
-  async reconcile(user: User, provenSince: number, run: Run): Promise<Reconciled> {
-    const { configuration, routes } = this.#parts
-    const assumed = newRecord(user.username, configuration.spec, Date.now())
-    const current: Reconciliation = {
-      user,
-      provenSince,
-      run,
-      isProven: false,
-      assumed,
-      isNew: false,
-      learnt: {},
-      isCreated: false,
-      isClaimUnused: false,
-      gaps: [],
-    }
+  /** Never rejects. Only one reconciliation of a user at a time. */
+  async reconcile(current: Reconciliation): Promise<Ending> {
     const ending = await this.#run(current).catch((error: unknown) => this.#endingOf(error))
-    routes.end(user.username)
+    this.#parts.routes.end(current.user.username)
     await this.#withdrawClaim(current)
-    return { ending, isCreated: current.isCreated, gaps: current.gaps }
+    return ending
   }
 
   #endingOf(error: unknown): Ending {
@@ -134,15 +117,13 @@ export class Reconciler {
     const wasKnown = user.record !== undefined
     const read = await users.read(user)
     current.isNew = read === undefined
-    if (read === undefined && wasKnown && user.isWanted) {
+    if (current.isNew && wasKnown && user.isWanted)
       return { kind: 'gone', againMs: lookMs + 1_000, error: new Error(removedMessage) }
-    }
     if (read !== undefined && read.generation > (configuration.state.generation ?? 0))
       await configuration.synchronize()
     const staleMs = read?.claim === undefined ? 0 : user.unchangedSince + claimStaleMs - now()
-    if (staleMs > 0) {
+    if (staleMs > 0)
       return { kind: 'claimed', againMs: Math.min(staleMs, claimLookMs), error: new Error(claimedMessage) }
-    }
     const known = absorb(assumeEffect(read ?? user.removed ?? current.assumed), user.delivery)
     // The id of two users is used for neither.
     const isShared = known.id !== undefined && users.byId.get(known.id) !== user
@@ -190,8 +171,7 @@ export class Reconciler {
     kind: 'done' | 'wait' | 'conflict' | 'blocked',
     { at }: Facts,
   ): Promise<Ending> {
-    const { reporter, sweepIntervalMs, users } = this.#parts
-    const { problems } = reporter
+    const { problems, sweepIntervalMs, users } = this.#parts
     const { username } = user
     if (kind === 'conflict' && learnt.isTaken) await users.write(user, { ...assumed, conflictAt: at })
     else if (assumed !== user.record && user.record !== undefined) await users.write(user, assumed)
@@ -218,19 +198,15 @@ export class Reconciler {
   /** No call may be made. */
   #prevented(againMs = lookMs): Ending {
     const { circuit, configuration } = this.#parts
-    const { isSuperseded } = configuration.state
-    return {
-      kind: 'prevented',
-      againMs,
-      error: isSuperseded ? new Error(supersededMessage) : circuit.outage?.error,
-    }
+    const error = configuration.state.isSuperseded ? new Error(supersededMessage) : circuit.outage?.error
+    return { kind: 'prevented', againMs, error }
   }
 
   async #forget(user: User): Promise<Ending> {
-    const { reporter, users } = this.#parts
+    const { problems, reporter, users } = this.#parts
     const { username } = user
     await users.remove(user)
-    reporter.problems.removeUser(username)
+    problems.removeUser(username)
     reporter.log('debug', { event: 'user.removed', username }, 'A user who left the roster was removed')
     return { kind: 'removed', againMs: 0 }
   }
@@ -240,12 +216,10 @@ export class Reconciler {
     const { circuit, client, configuration, limiter, routes, users } = this.#parts
     const { user } = current
     const { username } = user
-    if ('id' in call && !routes.begin(call.kind, username)) {
+    if ('id' in call && !routes.begin(call.kind, username))
       return { kind: 'prevented', againMs: 1_000, error: new Error(testedMessage) }
-    }
-    if (!(await limiter.enter(username, current.run))) {
+    if (!(await limiter.enter(username, current.run)))
       return this.#prevented(Math.max(0, (circuit.outage?.nextTestFrom ?? 0) - now()))
-    }
     try {
       await this.#claim(current, call, facts)
       const { generation, isSuperseded, values } = configuration.state
@@ -304,7 +278,7 @@ export class Reconciler {
     facts: Facts,
     sent: { readonly since: number; readonly at: number },
   ): Failure | undefined {
-    const { configuration, reporter, routes, users } = this.#parts
+    const { configuration, problems, reporter, routes, users } = this.#parts
     const { user } = current
     const { username } = user
     if (result.kind !== 'answered') return result.failure
@@ -326,11 +300,11 @@ export class Reconciler {
     if (gap !== undefined) {
       current.gaps.push(gap)
       reporter.reportGap(gap)
-      if (gap.cause === 'ended') reporter.problems.addUser('RECEIVER_SUSPECTED', username, endedMessage)
+      if (gap.cause === 'ended') problems.addUser('RECEIVER_SUSPECTED', username, endedMessage)
     }
     const isFirst = current.isNew && call.kind === 'create' && reply.kind === 'conflict'
     if (isFirst && configuration.state.wasMissing && ++this.#firstConflicts > conflictsOfEmptiedStore)
-      reporter.problems.reportOnce('STORE', emptiedMessage, 'emptied')
+      problems.reportOnce('STORE', emptiedMessage, 'emptied')
     return isRefused ? { kind: 'REFUSED', error: current.idError } : undefined
   }
 
@@ -341,12 +315,12 @@ export class Reconciler {
     result: CallResult,
     failure: Failure | undefined,
   ): Ending | undefined {
-    const { reporter } = this.#parts
+    const { problems } = this.#parts
     if (result.kind === 'answered' && result.reply.kind === 'unreadable' && kind === 'recreate') {
       // Each further attempt would leave another subscription, or end the previous one.
       const { error } = result
       const message = `${unreadableMessage} The last answer: ${messageOf(error)}`
-      reporter.problems.addUser('SERVICE', username, message, error)
+      problems.addUser('SERVICE', username, message, error)
       return { kind: 'failed', againMs: brokenAnswerMs, failure: { kind: 'SERVICE', error } }
     }
     if (failure?.kind === 'INVALID') return this.#invalid(username, failure.error)
@@ -354,8 +328,8 @@ export class Reconciler {
   }
 
   #invalid(username: string, error: unknown): Ending {
-    const { reporter, sweepIntervalMs } = this.#parts
-    reporter.problems.addUser('ROSTER', username, `${messageOf(error)} ${invalidMessage}`, error)
+    const { problems, sweepIntervalMs } = this.#parts
+    problems.addUser('ROSTER', username, `${messageOf(error)} ${invalidMessage}`, error)
     return { kind: 'failed', againMs: sweepIntervalMs, failure: { kind: 'INVALID', error } }
   }
 }

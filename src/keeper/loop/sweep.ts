@@ -2,7 +2,7 @@
 import type { User } from '../memory/users.js'
 import { claimPatienceMs, now, sweepPatienceMs } from '../timing.js'
 import type { SweepProgress, SweepReport } from '../types.js'
-import type { Ending, Reconciled } from './reconcile.js'
+import type { Ending, Reconciliation } from './reconcile.js'
 
 export type OnProgress = (progress: SweepProgress) => void
 export type Counted = Omit<SweepReport, 'problems'>
@@ -36,7 +36,7 @@ export class SweepCount {
   }
 
   /** A user was reconciled. @param againMs - when the user is due again */
-  note(user: User, { gaps, isCreated, ending }: Reconciled, againMs: number): void {
+  note({ gaps, isCreated, user }: Reconciliation, ending: Ending, againMs: number): void {
     if (!this.#open.has(user)) return
     if (isCreated) this.#counts.created++
     if (gaps.length > 0) this.#counts.restored++
