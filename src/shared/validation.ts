@@ -125,7 +125,7 @@ export function loggerSchema<Given = unknown>() {
     )
     .refine(
       (value) => !takesTextFirst(value),
-      'takes a text first, as winston does, so events and errors would be lost: wrap it, see docs/observability.md, Loggers',
+      'takes a text first, as winston does, so events and errors would be lost: wrap it, see "Loggers" in docs/observability.md',
     )
 }
 

@@ -110,6 +110,7 @@ export const context: Readonly<Record<string, readonly string[]>> = {
   'src/spool/delivery-spool.ts: DeliverySpool': ['current as token', 'work'],
   'src/spool/delivery-spool.ts: deadLetters': ['spool'],
   'src/stores/redis.ts: redisStore': ['Redis'],
+  'src/stores/once.ts: once': ['redisClient', 'work'],
   'src/webhooks/parse.ts: createDeliveryParser': ['body'],
   'src/webhooks/parse.ts: parseDelivery': ['webRequest as request'],
   'src/webhooks/receiver.ts: DeliveryReceiver': [

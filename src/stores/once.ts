@@ -1,0 +1,83 @@
+/**
+ * Work that is done once for an id, also if several processes get the same notification. Loads no library.
+ *
+ * @module notification-subscriber/once
+ */
+import { ConfigurationError } from '../errors.js'
+import type { KeyValueStore } from './key-value-store.js'
+
+export type { KeyValueStore } from './key-value-store.js'
+
+/** The part of a {@link KeyValueStore} that {@link once} uses, such as `redisStore`. */
+export type OnceStore = Pick<Required<KeyValueStore>, 'get' | 'set' | 'compareAndSet'>
+
+const done = 'done'
+const failed = 'failed'
+
+/**
+ * Does the work for an id, unless it was done before (docs/stores.md, Drop duplicates). Of calls at the same moment one does
+ * the work and the others reject, so that a spool or a queue repeats them: the one that works may still fail.
+ *
+ * If a process dies during the work, the claim ends after `claimMs`, and the next call does the work again: perhaps twice,
+ * but it is never left out.
+ *
+ * @param id - names the work: `notification.id`, with a prefix if several functions work on one notification
+ * @param options.claimMs - longer than the work takes, in milliseconds. Default: 60,000
+ * @param options.keepMs - how long a repetition is recognised, in milliseconds. Default: 604,800,000 (a week)
+ * @returns whether this call did the work
+ * @throws what `work` or the store rejects with; an `Error` named `InProgressError` while another call does the work;
+ * `ConfigurationError` for a store without `compareAndSet`, or an empty `id`
+ *
+ * @example
+ * ```ts
+ * const store = redisStore(redisClient, { prefix: 'coaching:' })
+ * await DeliverySpool.open({
+ *   path: './spool',
+ *   deliver: ({ notification }) => once(store, notification.id, () => work(notification)),
+ * })
+ * ```
+ */
+export async function once(
+  store: OnceStore,
+  id: string,
+  work: () => unknown,
+  options: { readonly claimMs?: number | undefined; readonly keepMs?: number | undefined } = {},
+): Promise<boolean> {
+  if (typeof store?.compareAndSet !== 'function') {
+    throw unusable('store', 'must have get, set and compareAndSet, as redisStore has')
+  }
+  // All work without an id would count as one.
+  if (typeof id !== 'string' || id === '') throw unusable('id', 'must be text that is not empty')
+  const { claimMs = 60_000, keepMs = 7 * 24 * 60 * 60 * 1_000 } = options
+  const key = `once:${id}`
+  const present = await store.get(key)
+  if (present === done) return false
+  const claim = `claimed by ${crypto.randomUUID()}`
+  const isFree = typeof present !== 'string' || present === failed
+  const isOurs =
+    isFree &&
+    ((await store.compareAndSet(key, present === failed ? failed : undefined, claim, claimMs)) ||
+      // The client library repeated a write whose answer was lost.
+      (await store.get(key)) === claim)
+  if (!isOurs) {
+    if ((await store.get(key)) === done) return false
+    const error = new Error(`The work for ${id} is in progress in another call: try again later`)
+    throw Object.assign(error, { name: 'InProgressError' })
+  }
+  try {
+    await work()
+  } catch (error) {
+    // The claim of a call that took over after `claimMs` stays. If the store fails, too, the claim ends by itself.
+    const release = async () => store.compareAndSet(key, claim, failed, claimMs)
+    await release().catch(() => {})
+    throw error
+  }
+  await store.set(key, done, keepMs)
+  return true
+}
+
+function unusable(name: string, message: string): ConfigurationError {
+  return new ConfigurationError(`once cannot work: \`${name}\` ${message}.`, {
+    issues: [{ path: [name], message }],
+  })
+}

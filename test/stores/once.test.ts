@@ -1,0 +1,137 @@
+import { once } from 'notification-subscriber/once'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { deferred } from '../support/deferred.js'
+
+/** A store of one process, with time limits. */
+function memory() {
+  const values = new Map<string, { value: string; until: number }>()
+  const get = (key: string) => {
+    const kept = values.get(key)
+    return kept !== undefined && kept.until > Date.now() ? kept.value : undefined
+  }
+  const set = (key: string, value: string, ttlMs = Number.POSITIVE_INFINITY) =>
+    void values.set(key, { value, until: Date.now() + ttlMs })
+  const compareAndSet = (key: string, expected: string | undefined, value: string, ttlMs?: number) => {
+    if (get(key) !== expected) return false
+    set(key, value, ttlMs)
+    return true
+  }
+  return { get, set, compareAndSet }
+}
+
+const inProgress = { name: 'InProgressError' }
+
+beforeEach(() => {
+  vi.useFakeTimers()
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+test('work is done once, and a repetition is recognised', async () => {
+  const store = memory()
+  const work = vi.fn()
+  expect(await once(store, 'n-1', work)).toBe(true)
+  expect(await once(store, 'n-1', work)).toBe(false)
+  expect(await once(store, 'n-2', work)).toBe(true)
+  expect(work).toHaveBeenCalledTimes(2)
+})
+
+test('a repetition is recognised for `keepMs`', async () => {
+  const store = memory()
+  await once(store, 'n-1', () => {}, { keepMs: 1_000 })
+  vi.advanceTimersByTime(999)
+  expect(await once(store, 'n-1', () => {})).toBe(false)
+  vi.advanceTimersByTime(1)
+  expect(await once(store, 'n-1', () => {})).toBe(true)
+})
+
+test('of calls at the same moment one works, and the others reject until it is done', async () => {
+  const store = memory()
+  const working = deferred<void>()
+  const work = vi.fn(() => working.promise)
+  const calls = [1, 2, 3].map(() => once(store, 'n-1', work))
+  const [first, ...others] = calls
+  for (const other of others) await expect(other).rejects.toMatchObject(inProgress)
+  await expect(once(store, 'n-1', work)).rejects.toMatchObject(inProgress)
+  working.resolve()
+  expect(await first).toBe(true)
+  expect(await once(store, 'n-1', work)).toBe(false)
+  expect(work).toHaveBeenCalledOnce()
+})
+
+test('work that failed is done again at once', async () => {
+  const store = memory()
+  const error = new Error('no database')
+  await expect(once(store, 'n-1', () => Promise.reject(error))).rejects.toBe(error)
+  const work = vi.fn()
+  expect(await once(store, 'n-1', work)).toBe(true)
+  expect(work).toHaveBeenCalledOnce()
+})
+
+test('the claim of a process that died ends after `claimMs`', async () => {
+  const store = memory()
+  void once(store, 'n-1', () => new Promise(() => {}), { claimMs: 1_000 })
+  await vi.advanceTimersByTimeAsync(999)
+  await expect(once(store, 'n-1', () => {})).rejects.toMatchObject(inProgress)
+  await vi.advanceTimersByTimeAsync(1)
+  expect(await once(store, 'n-1', () => {})).toBe(true)
+})
+
+test('work that fails late does not end the claim of the call that took over', async () => {
+  const store = memory()
+  const slow = deferred<void>()
+  const first = once(store, 'n-1', () => slow.promise, { claimMs: 1_000 })
+  first.catch(() => {})
+  await vi.advanceTimersByTimeAsync(1_000)
+  void once(store, 'n-1', () => new Promise(() => {}))
+  await vi.advanceTimersByTimeAsync(0)
+  slow.reject(new Error('too late'))
+  await expect(first).rejects.toThrow('too late')
+  await expect(once(store, 'n-1', () => {})).rejects.toMatchObject(inProgress)
+})
+
+describe('a store', () => {
+  test('that answers false to a write which it made is read', async () => {
+    const store = memory()
+    const compareAndSet: typeof store.compareAndSet = (...args) => {
+      store.compareAndSet(...args)
+      return false
+    }
+    const work = vi.fn()
+    expect(await once({ ...store, compareAndSet }, 'n-1', work)).toBe(true)
+    expect(work).toHaveBeenCalledOnce()
+  })
+
+  test('that fails: the call rejects, and no work is left out', async () => {
+    const store = memory()
+    const fail = () => Promise.reject(new Error('the store is away'))
+    const work = vi.fn()
+    await expect(once({ ...store, get: fail }, 'n-1', work)).rejects.toThrow('away')
+    await expect(once({ ...store, compareAndSet: fail }, 'n-1', work)).rejects.toThrow('away')
+    expect(work).not.toHaveBeenCalled()
+    await expect(once({ ...store, set: fail }, 'n-1', work, { claimMs: 1_000 })).rejects.toThrow('away')
+    vi.advanceTimersByTime(1_000)
+    expect(await once(store, 'n-1', work)).toBe(true)
+  })
+
+  test('that fails together with the work does not hide the error of the work', async () => {
+    const store = memory()
+    const compareAndSet: typeof store.compareAndSet = (key, expected, value, ttlMs) => {
+      if (value === 'failed') throw new Error('the store is away')
+      return store.compareAndSet(key, expected, value, ttlMs)
+    }
+    const call = once({ ...store, compareAndSet }, 'n-1', () => Promise.reject(new Error('no database')))
+    await expect(call).rejects.toThrow('no database')
+  })
+})
+
+test.each([
+  ['store', [new Map(), 'n-1']],
+  ['store', [undefined, 'n-1']],
+  ['id', [memory(), '']],
+  ['id', [memory(), undefined]],
+])('what cannot work is refused: %s', async (name, args) => {
+  const call = Reflect.apply(once, undefined, [...args, () => {}])
+  await expect(call).rejects.toMatchObject({ code: 'CONFIGURATION', issues: [{ path: [name] }] })
+})
