@@ -146,7 +146,11 @@ export class ClosedError extends NotificationError {
  * their encoding or the domain is wrong. No subscription call was made.
  */
 export class TokenRequestError extends NotificationError<
-  Fields<TokenRequestError, 'status', 'url' | 'error' | 'errorDescription' | 'retryAfterMs' | 'requestId'>
+  Fields<
+    TokenRequestError,
+    'status',
+    'url' | 'body' | 'error' | 'errorDescription' | 'intermediary' | 'retryAfterMs' | 'requestId'
+  >
 > {
   /** @internal */ protected static override readonly nsErrorName = 'TokenRequestError'
   override readonly code = 'TOKEN_REQUEST'
@@ -154,10 +158,14 @@ export class TokenRequestError extends NotificationError<
   declare readonly status: number
   /** Address of the token endpoint. */
   declare readonly url: string | undefined
+  /** The answer's body as text, at most 64 KiB; replaced if credentials or tokens are in it. */
+  declare readonly body: string | undefined
   /** OAuth error code, e.g. `invalid_client`. */
   declare readonly error: string | undefined
   /** The server's reason, as text for people. */
   declare readonly errorDescription: string | undefined
+  /** What made the answer instead of the authorization server, as in {@link ApiError}. */
+  declare readonly intermediary: string | undefined
   /** How long the server asks to wait (`Retry-After`), in milliseconds. */
   declare readonly retryAfterMs: number | undefined
   /** The server's id of this request, such as `x-request-id` (docs/errors.md, Request ids). */
@@ -167,12 +175,12 @@ export class TokenRequestError extends NotificationError<
 /**
  * The service answered a subscription call with an error status. The message has the address and the first 300 characters
  * of the service's answer. The call had no effect, unless the message says that it may have had one: after a 5xx other
- * than 501, 503, 505 and 511, and after an earlier attempt whose answer was lost.
- * 401 means that the credentials are not accepted, 403 that they do not permit this, 429 and 503 that the service is
- * busy: `retryAfterMs` says for how long, if the service sent `Retry-After`.
+ * than 501, 505 and 511, and after an earlier attempt whose answer was lost.
+ * 401 means that the credentials are not accepted, 403 that this is not permitted, 429 and 503 that the service is busy:
+ * `retryAfterMs` says for how long, if the service sent `Retry-After`.
  */
 export class ApiError<Further extends object = object> extends NotificationError<
-  Fields<ApiError, 'status' | 'body', 'url' | 'retryAfterMs' | 'requestId'> & Further
+  Fields<ApiError, 'status' | 'body', 'url' | 'intermediary' | 'retryAfterMs' | 'requestId'> & Further
 > {
   /** @internal */ protected static override readonly nsErrorName: string = 'ApiError'
   /** `API` in this class itself, another literal in each class that extends it. */
@@ -183,6 +191,11 @@ export class ApiError<Further extends object = object> extends NotificationError
   declare readonly url: string | undefined
   /** The answer's body as text, at most 64 KiB; replaced if credentials or parameter values are in it. */
   declare readonly body: string
+  /**
+   * What made the answer instead of the service, e.g. `nginx` (docs/errors.md, Answers of intermediaries): a 404 or 409
+   * then proves nothing about subscriptions, a 401 or 403 nothing about the credentials. `undefined`: no mark was found.
+   */
+  declare readonly intermediary: string | undefined
   /** How long the service asks to wait (`Retry-After`), in milliseconds. */
   declare readonly retryAfterMs: number | undefined
   /** The service's id of this request, such as `x-request-id` (docs/errors.md, Request ids). */
@@ -263,7 +276,8 @@ export class TimeoutError extends NotificationError<Fields<TimeoutError, 'timeou
 }
 
 /**
- * A create was sent and its answer was lost: the subscription may or may not exist. Creating again with
+ * A create was sent, and its answer was lost, or proves nothing (503, 502 and the like): the subscription may or may not
+ * exist. Creating again with
  * `recreateIfExists: true` leaves exactly one subscription and returns its id. `cause` is the error that the
  * call got instead of the answer.
  */

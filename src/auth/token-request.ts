@@ -4,11 +4,12 @@ import * as z from 'zod'
 import { ResponseValidationError, TokenRequestError } from '../errors.js'
 import type { Missing } from '../http/deadline.js'
 import { type Address, type Answer, addressBelow } from '../http/exchange.js'
+import { intermediaryAdvice } from '../http/intermediary.js'
+import { reasonIn } from '../http/reason.js'
 import { type Call, type CallSettings, type UnauthorizedRequest, withCall } from '../http/send.js'
-import { gatewayKeys, redactTokens } from '../shared/redact.js'
+import { gatewayKeys } from '../shared/redact.js'
 import { endpoints } from '../shared/routes.js'
-import { isAbsent, isBusy, isOk, isServerError, isTokenRefused } from '../shared/statuses.js'
-import { excerpt } from '../shared/text.js'
+import { isAbsent, isBusy, isOk, isRedirect, isServerError, isTokenRefused } from '../shared/statuses.js'
 import { channelFor, traced } from '../shared/tracing.js'
 import { formatIssues, parseJson } from '../shared/validation.js'
 import { type ClientCredentialsAuth, clientProof } from './client-authentication.js'
@@ -134,41 +135,33 @@ export const accessTokenResponseSchema = z.object({
   expires_in: z.int().nonnegative(),
 })
 
-const oauthErrorSchema = z.lazy(() => {
-  const text = z.string().optional().catch(undefined)
-  return z.object({ error: text, error_description: text })
-})
-
 /** @throws `TokenRequestError` for any status except 200; `ResponseValidationError` for a 200 whose body is no access token */
 function readAccessTokenResponse(answer: Answer): z.output<typeof accessTokenResponseSchema> {
-  const { body, requestId, status, url } = answer
+  const { requestId, status, text: body, url } = answer
   if (!isOk(status)) throw tokenRequestError(answer)
   return answer.json(accessTokenResponseSchema, (issues) => {
-    const shown = redactTokens(answer.redact(body))
     return new ResponseValidationError(
       `The token endpoint ${url} answered 200 with a body that is no access token (${formatIssues(issues)}). ` +
         'Check that `authUrl` and `domain` name the authorization server.',
-      { status, url, requestId, body: shown, issues },
+      { status, url, requestId, body, issues },
     )
   })
 }
 
 /** What an error status of the token endpoint means (RFC 6749 section 5.2). */
 function tokenRequestError(answer: Answer): TokenRequestError {
-  const { requestId, retryAfterMs, status, url } = answer
-  const sent = oauthErrorSchema.safeParse(parseJson(answer.body)).data
-  // Redacted after parsing, because the JSON text may hold a secret in escaped form.
-  const shown = (text: string | undefined) => text && redactTokens(answer.redact(text))
-  const error = shown(sent?.error)
-  const errorDescription = shown(sent?.error_description)
-  const words = excerpt([error, errorDescription].filter(Boolean).join(': '), 300)
+  const { intermediary, requestId, retryAfterMs, status, text, url } = answer
+  const { code: error, description: errorDescription, words } = reasonIn(answer)
   return new TokenRequestError(
     `Could not get an access token: ${url} answered ${status}${words && ` (${words})`}. ${advice(answer, error)}`,
-    { status, url, requestId, error, errorDescription, retryAfterMs },
+    { status, url, requestId, intermediary, body: text, error, errorDescription, retryAfterMs },
   )
 }
 
-function advice({ status }: Answer, error: string | undefined): string {
+function advice({ intermediary, status }: Answer, error: string | undefined): string {
+  if (intermediary !== undefined && !isRedirect(status)) {
+    return intermediaryAdvice(intermediary, 'client ID and secret', '`authUrl`')
+  }
   if (error === 'invalid_scope') return 'Check `scope`: it is unknown there, or not granted to this client.'
   if (isTokenRefused(status)) {
     return (

@@ -31,7 +31,9 @@ export const afterNoAnswer: Readonly<Record<CalledOperation, string>> = {
 export function nextStepAfter(error: AnyNotificationError, operation: CalledOperation): string {
   switch (error.code) {
     case 'TOKEN_REQUEST':
-      return nextAfterTokenRefusal(error.status, error.error)
+      return error.intermediary !== undefined
+        ? lookAtIntermediary('NOTIFICATION_AUTH_URL')
+        : nextAfterTokenRefusal(error.status, error.error)
     case 'SUBSCRIPTION_CONFLICT':
       return error.reason === 'partial-overlap'
         ? 'Unsubscribe the other subscription by its ID, or leave out the users and types that it has'
@@ -54,7 +56,13 @@ export function nextStepAfter(error: AnyNotificationError, operation: CalledOper
   }
 }
 
-function nextAfterAnswer({ status }: ApiError, operation: CalledOperation): string {
+/** After an answer that a proxy or gateway has made. @param variable - with the server's address */
+export function lookAtIntermediary(variable: string): string {
+  return `Check ${variable}, and the rules, routes and log of what answered`
+}
+
+function nextAfterAnswer({ intermediary, status }: ApiError, operation: CalledOperation): string {
+  if (intermediary !== undefined) return lookAtIntermediary('NOTIFICATION_BASE_URL')
   if (isUnauthorized(status)) return otherEnvironment
   if (isForbidden(status)) return notActivated
   if (isBusy(status) || isOutcomeOpen(status)) return 'Try again later'

@@ -74,6 +74,12 @@ export interface Answer extends Omit<HttpResponse, 'header'> {
   readonly url: string
   readonly retryAfterMs: number | undefined
   readonly requestId: string | undefined
+  /** What made the answer instead of the service. Of an answer that is no success. */
+  readonly intermediary: string | undefined
+  /** The `Content-Encoding` that the request did not ask for. */
+  readonly encoding: string | undefined
+  /** The body as errors show it: without secrets; of an encoded body only the encoding. */
+  readonly text: string
   /** What the request does, as the rest of "Could not …", e.g. `unsubscribe`. */
   readonly action: string
   /** Makes a text from this answer safe to show in an error: removes the request's secrets. */

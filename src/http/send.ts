@@ -2,13 +2,14 @@
 import { type ConnectionError, type NotificationError, TimeoutError } from '../errors.js'
 import { callLogged, type Log } from '../logger.js'
 import { redact, redactTokens } from '../shared/redact.js'
-import { isBusy, isOutcomeOpen, isUnauthorized } from '../shared/statuses.js'
+import { isBusy, isOutcomeOpen, isSuccess, isUnauthorized } from '../shared/statuses.js'
 import { excerpt } from '../shared/text.js'
 import { parseJson, validate } from '../shared/validation.js'
 import { backoffMs } from '../shared/waits.js'
 import { isTransient, toConnectionError } from './connection-error.js'
 import { type Awaited, Deadline } from './deadline.js'
 import type { Address, Answer, HttpRequest, HttpResponse, Transport } from './exchange.js'
+import { intermediaryOf } from './intermediary.js'
 
 /** A request without its Authorization header. */
 export interface UnauthorizedRequest extends Pick<HttpRequest, 'method' | 'address' | 'body'> {
@@ -310,26 +311,36 @@ function isRepeated(outcome: Answer | ConnectionError, isRepeatable: boolean): b
 /** @param secrets - those of the request */
 function answerOf(
   { address, action, secretsIn }: UnauthorizedRequest,
-  { body, bodyComplete, header, status }: HttpResponse,
+  response: HttpResponse,
   secrets: () => readonly string[],
 ): Answer {
+  const { body, bodyComplete, header, status } = response
+  const isFailure = !isSuccess(status)
+  const shown = (text: string) => {
+    const rest = redact(text, secrets(), { cutOff: !bodyComplete })
+    return secretsIn === undefined ? rest : redactTokens(rest)
+  }
+  const sentEncoding = header('content-encoding')
+  const encoding = sentEncoding && sentEncoding !== 'identity' ? excerpt(shown(sentEncoding), 50) : undefined
+  const howEncoded = `is encoded as ${encoding}, which the request did not ask for`
   return {
     url: address.shown,
     status,
     body,
     bodyComplete,
     retryAfterMs: parseRetryAfterMs(header('retry-after')),
+    intermediary: isFailure ? intermediaryOf(response) : undefined,
     requestId: requestIdOf(header, () => [...secrets(), ...(secretsIn?.(body) ?? [])]),
+    encoding,
+    get text() {
+      return encoding === undefined ? shown(body) : `[the body ${howEncoded}]`
+    },
     action,
-    redact: (text) => redact(text, secrets(), { cutOff: !bodyComplete }),
+    redact: shown,
     json(schema, refuse) {
       const json = bodyComplete ? parseJson(body) : undefined
       if (json !== undefined) return validate(schema, json, refuse)
-      const encoding = header('content-encoding')
-      const ofJson =
-        encoding === undefined
-          ? 'is not JSON'
-          : `is encoded as ${excerpt(encoding, 50)}, which the request did not ask for`
+      const ofJson = encoding === undefined ? 'is not JSON' : howEncoded
       throw refuse([{ path: [], message: bodyComplete ? ofJson : 'is incomplete or too long' }])
     },
   }

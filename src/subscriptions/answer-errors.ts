@@ -11,6 +11,8 @@ import {
   type SubscriptionRequestSummary,
 } from '../errors.js'
 import type { Answer } from '../http/exchange.js'
+import { intermediaryAdvice } from '../http/intermediary.js'
+import { isPage, reasonIn } from '../http/reason.js'
 import type { Operation } from '../shared/routes.js'
 import {
   isAbsent,
@@ -23,7 +25,6 @@ import {
   isServerError,
   isUnauthorized,
 } from '../shared/statuses.js'
-import { excerpt } from '../shared/text.js'
 import { formatIssues, invalidRequest } from '../shared/validation.js'
 
 /** The error for a value that cannot be sent with this client's options. */
@@ -41,7 +42,7 @@ export function outcomeUnknown(error: unknown, request: () => SubscriptionReques
   // A 201 with an unusable body proves that a subscription exists; a page with another status proves nothing.
   if (error instanceof ResponseValidationError && isCreated(error.status)) return error
   return new OutcomeUnknownError(
-    'The request to create the subscription was sent, but its answer was lost: the subscription may exist. ' +
+    'The request to create the subscription was sent, and its outcome is unknown: the subscription may exist. ' +
       'Create it again with `recreateIfExists: true`: that replaces it if it exists, and returns the id either way. ' +
       `(${error.message})`,
     { request: request() },
@@ -61,12 +62,12 @@ export function refusedChange(
     readonly isLost: boolean
   },
 ): ApiError {
-  const { action, status, url } = answer
+  const { action, intermediary, status, url } = answer
   const { isLost, operation, provesEnded, subscriptionId } = change
   const mayHave = isLost ? ' The call may still have taken effect; repeating it is safe.' : ''
   const setting = `the option \`routes.${operation}\``
-  if (!isNotFound(status))
-    return apiError(answer, `${routeAdvice(status, setting) ?? advice(answer)}${mayHave}`)
+  if (!isNotFound(status) || intermediary !== undefined)
+    return apiError(answer, `${routeAdvice(answer, setting) ?? advice(answer)}${mayHave}`)
   const ended =
     `there is no active subscription ${subscriptionId} (it was unsubscribed or replaced, or the service ended it ` +
     'after three failed callbacks in a row)'
@@ -80,29 +81,30 @@ export function refusedChange(
 }
 
 /** The advice after a status that suggests a wrong route. */
-function routeAdvice(status: number, setting: string): string | undefined {
+function routeAdvice({ intermediary, status }: Answer, setting: string): string | undefined {
   if (isRedirect(status)) return `Redirects are not followed: check \`baseUrl\` and ${setting}.`
-  return isNoRoute(status) ? `The service may have another route for this: see ${setting}.` : undefined
+  if (!isNoRoute(status) || intermediary !== undefined) return undefined
+  return `The service may have another route for this: see ${setting}.`
 }
 
 /** @param next - the rest of the message, which says what to do */
 export function apiError(answer: Answer, next = advice(answer)): ApiError {
   const { action, status, url } = answer
-  const details = detailsOf(answer)
-  // The service's reason, on one line.
-  const words = isPage(details.body) ? '' : excerpt(details.body.trim(), 300)
+  const { words } = reasonIn(answer)
   return new ApiError(
     `Could not ${action}: ${url} answered ${status}${words && ` (${words})`}. ${next}`,
-    details,
+    detailsOf(answer),
   )
 }
 
-function advice({ status, body, bodyComplete, retryAfterMs }: Answer): string {
+function advice({ status, body, bodyComplete, intermediary, retryAfterMs }: Answer): string {
   if (isRedirect(status)) return 'Redirects are not followed: set `baseUrl` to the final address.'
+  if (intermediary !== undefined) {
+    return intermediaryAdvice(intermediary, 'subscriptions and credentials', '`baseUrl`')
+  }
   if (isUnauthorized(status))
     return 'It does not accept the credentials: check `auth`, and that access was activated.'
-  if (isForbidden(status))
-    return 'The credentials are valid but do not permit this: ask the operator of the service for access.'
+  if (isForbidden(status)) return 'It does not permit this: ask the operator of the service for access.'
   if (isAbsent(status)) return 'Check `baseUrl`: there is no subscription service at this address.'
   if (isBusy(status)) {
     const when = retryAfterMs === undefined ? 'later' : `in ${Math.ceil(retryAfterMs / 1_000)} s`
@@ -110,10 +112,6 @@ function advice({ status, body, bodyComplete, retryAfterMs }: Answer): string {
   }
   if (isServerError(status)) return 'It failed: try again later.'
   return body === '' && bodyComplete ? 'The answer has no body.' : 'See error.body.'
-}
-
-function isPage(body: string): boolean {
-  return body.trimStart().startsWith('<')
 }
 
 /** The error for a success with a page of HTML or XML, which cannot come from the service. */
@@ -145,8 +143,8 @@ export function noUsableId(answer: Answer, issues: readonly Issue[]): ResponseVa
 }
 
 function unusable(answer: Answer, message: string, issues: readonly Issue[]): ResponseValidationError {
-  const { body, requestId, status, url } = answer
-  return new ResponseValidationError(message, { status, url, requestId, body: answer.redact(body), issues })
+  const { requestId, status, text: body, url } = answer
+  return new ResponseValidationError(message, { status, url, requestId, body, issues })
 }
 
 export function conflictError(
@@ -172,6 +170,6 @@ export function conflictError(
 
 /** The fields that every error about an answer has. */
 function detailsOf(answer: Answer) {
-  const { body, requestId, retryAfterMs, status, url } = answer
-  return { status, url, requestId, body: answer.redact(body), retryAfterMs }
+  const { intermediary, requestId, retryAfterMs, status, text: body, url } = answer
+  return { status, url, requestId, intermediary, body, retryAfterMs }
 }

@@ -123,7 +123,12 @@ export class SubscriptionEndpoints {
     })
     try {
       const answer = await call.send(request, apiError)
-      if (isConflict(answer.status)) return { created: false, conflict: conflictError(answer, summary()) }
+      if (isConflict(answer.status) && answer.intermediary === undefined) {
+        const conflict = conflictError(answer, summary())
+        // After a lost attempt, the conflict may be with what that attempt created.
+        if (call.lostAttempts > 0 && recreateIfExists !== true) throw conflict
+        return { created: false, conflict }
+      }
       if (!isSuccess(answer.status)) throw apiError(answer)
       const page = isCreated(answer.status) ? undefined : pageError(answer)
       if (page !== undefined) throw page
@@ -167,8 +172,9 @@ export class SubscriptionEndpoints {
     const isLost = call.lostAttempts > 0
     // Read after the answer: another call may have proven the route meanwhile.
     const provesEnded = this.#proven.has(operation)
-    // After a lost answer, a proven route answers 404 because an earlier attempt of this call has ended the subscription.
-    if (operation === 'unsubscribe' && isNotFound(answer.status) && isLost && provesEnded) return
+    const hasEnded = isNotFound(answer.status) && answer.intermediary === undefined && provesEnded
+    // After a lost answer, because an earlier attempt of this call has ended the subscription.
+    if (operation === 'unsubscribe' && hasEnded && isLost) return
     const failure = isSuccess(answer.status)
       ? pageError(answer)
       : refusedChange(answer, { operation, subscriptionId, provesEnded, isLost })

@@ -194,12 +194,51 @@ describe('an error answer (RFC 6749 section 5.2)', () => {
   test.each([201, 302, 400, 401, 403, 404, 418, 429, 499, 500, 503])(
     '%i is a TokenRequestError',
     async (status) => {
-      service.onToken = () => new Response('[1]', { status, headers: { location: 'https://evil.example' } })
+      service.onToken = () => new Response('', { status, headers: { location: 'https://evil.example' } })
       const error = await failureOf(service.client({ retry: false }).getAccessToken())
       expect(error).toBeInstanceOf(TokenRequestError)
       expect(error).toMatchObject({ status, error: undefined, errorDescription: undefined })
     },
   )
+
+  test.each<[string, string, { code?: string; description?: string }, RegExp]>([
+    [
+      'an error that is an object',
+      '{"error":{"code":"AADSTS90002","message":"Tenant not found"}}',
+      { code: 'AADSTS90002', description: 'Tenant not found' },
+      /AADSTS90002: Tenant not found/,
+    ],
+    [
+      'problem details',
+      '{"type":"about:blank","title":"IP not allowed","detail":"not on the list"}',
+      { description: 'not on the list' },
+      /IP not allowed: not on the list/,
+    ],
+    ['another JSON', '{"fault":{"faultstring":"Invalid ApiKey"}}', {}, /Invalid ApiKey/],
+    ['plain text', 'Blocked by rule 77', {}, /Blocked by rule 77/],
+    ['a page', '<html><title>Blocked by rule 77</title>', {}, /answered 403\. /],
+  ])('the reason is read from %s', async (_name, body, { code, description }, words) => {
+    service.onToken = () => new Response(body, { status: 403 })
+    const error = await failureOf(service.client().getAccessToken())
+    expect(error).toMatchObject({ body, error: code, errorDescription: description })
+    expect(error).toHaveProperty('message', expect.stringMatching(words))
+  })
+
+  test('an encoded body is named as such', async () => {
+    const headers = { 'content-encoding': 'gzip' }
+    service.onToken = () => new Response('\u001f\u008b', { status: 403, headers })
+    const error = await failureOf(service.client().getAccessToken())
+    expect(error).toMatchObject({ body: '[the body is encoded as gzip, which the request did not ask for]' })
+  })
+
+  test('a secret in Content-Encoding is shown nowhere', async () => {
+    for (const status of [200, 400]) {
+      const headers = { 'content-encoding': credentials.clientSecret }
+      service.onToken = () => new Response('x', { status, headers })
+      const error = await failureOf(service.client().getAccessToken())
+      expect(inspect(error, { depth: null }) + JSON.stringify(error)).not.toContain(credentials.clientSecret)
+    }
+  })
 
   test('Retry-After is read', async () => {
     service.onToken = () => new Response('', { status: 429, headers: { 'retry-after': '7' } })

@@ -295,7 +295,7 @@ describe('one deadline over everything', () => {
     service.onCall = answer(503, { 'retry-after': '120' })
     const from = performance.now()
     const error = await settled(service.client({ timeoutMs: 5_000 }).createSubscription(create))
-    expect(error).toMatchObject({ code: 'API', status: 503, retryAfterMs: 120_000 })
+    expect(error).toMatchObject({ code: 'OUTCOME_UNKNOWN', cause: { status: 503, retryAfterMs: 120_000 } })
     expect(performance.now() - from).toBeLessThan(1_000)
   })
 

@@ -130,7 +130,7 @@ test('an outage is tested with a user without a claim, also before that user is 
 
 test('calls that were in flight when an outage began do not lengthen the wait for the first test', async () => {
   const world = worldOf({ users: 8, keeper: { maxRequestsPerSecond: Number.POSITIVE_INFINITY } })
-  world.outage = { kind: 'status', status: 503 }
+  world.outage = { kind: 'status', status: 429 }
   world.start()
   await world.time.advance(12 * second)
   expect(world.requests).toHaveLength(8 + 1)

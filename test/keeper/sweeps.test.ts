@@ -79,7 +79,7 @@ describe('a sweep', () => {
 
   test('finishes when the service comes back in time', async () => {
     const world = worldOf({ users: 4 })
-    world.outage = { kind: 'status', status: 503 }
+    world.outage = { kind: 'status', status: 429 }
     const node = world.start(undefined, false)
     world.time.schedule(20 * second, () => {
       world.outage = undefined
@@ -98,7 +98,7 @@ describe('a sweep', () => {
 
   test('gives up a user if the service asks to wait longer than a minute', async () => {
     const world = worldOf({ users: 4, keeper: { concurrency: Number.MAX_SAFE_INTEGER } })
-    world.nextOutcomes.push({ kind: 'status', status: 503, retryAfterMs: hour })
+    world.nextOutcomes.push({ kind: 'status', status: 429, retryAfterMs: hour })
     const node = world.start(undefined, false)
     const report = await world.settled(node, (keeper) => keeper.sweep())
     expect(report).toMatchObject({ active: 3, failed: [{ error: expect.any(Error) }] })

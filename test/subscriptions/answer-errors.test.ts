@@ -92,6 +92,32 @@ describe('other answers', () => {
     expect(error).toMatchObject({ code: 'RESPONSE_VALIDATION', status: 201, body })
   })
 
+  test.each(['createSubscription', 'tryCreateSubscription'] as const)(
+    '%s: a 409 after a 503 may be about its own first attempt',
+    async (method) => {
+      service.onCall = (_call, count) => new Response('', { status: count === 1 ? 503 : 409 })
+      const creating = service.client({ retry: { baseDelayMs: 0 } })[method](subscription)
+      await expect(creating).rejects.toMatchObject({
+        code: 'OUTCOME_UNKNOWN',
+        cause: { code: 'SUBSCRIPTION_CONFLICT' },
+      })
+      expect(service.calls).toHaveLength(2)
+    },
+  )
+
+  test('a 409 after a 503 is a partial overlap if the create replaces an identical subscription', async () => {
+    service.onCall = (_call, count) => new Response('', { status: count === 1 ? 503 : 409 })
+    const client = service.client({ retry: { baseDelayMs: 0 } })
+    const creating = client.createSubscription({ ...subscription, recreateIfExists: true })
+    await expect(creating).rejects.toMatchObject({ reason: 'partial-overlap' })
+  })
+
+  test('a 409 after a 429 is a conflict: nothing was done before', async () => {
+    service.onCall = (_call, count) => new Response('', { status: count === 1 ? 429 : 409 })
+    const creating = service.client({ retry: { baseDelayMs: 0 } }).createSubscription(subscription)
+    await expect(creating).rejects.toMatchObject({ code: 'SUBSCRIPTION_CONFLICT' })
+  })
+
   test("a caller's abort of a create that was sent rejects with the caller's reason", async () => {
     const abort = new AbortController()
     answer(() => {
@@ -113,7 +139,7 @@ describe('other answers', () => {
     expect(error).toMatchObject(expected)
   })
 
-  test.each([200, 201, 400, 409, 503])(
+  test.each([200, 201, 400, 409, 429])(
     'an error about an answer of %i says which address answered',
     async (status) => {
       answer(() => new Response('<html>', { status }))
@@ -142,7 +168,7 @@ describe('other answers', () => {
     }
   })
 
-  test.each([199, 300, 302, 399, 400, 401, 403, 404, 418, 429, 501, 503])(
+  test.each([199, 300, 302, 399, 400, 401, 403, 404, 418, 429, 501, 505])(
     '%i is an ApiError with status and body',
     async (status) => {
       const auth = { username: 'u', password: 'p' }
@@ -153,7 +179,7 @@ describe('other answers', () => {
     },
   )
 
-  test.each([500, 502, 504, 507, 520, 524, 599])('%i leaves the outcome unknown', async (status) => {
+  test.each([500, 502, 503, 504, 507, 520, 524, 599])('%i leaves the outcome unknown', async (status) => {
     answer(() => new Response('', { status }))
     const error = await failureOf(client().createSubscription(subscription))
     expect(error).toBeInstanceOf(OutcomeUnknownError)

@@ -102,7 +102,7 @@ describe('unsubscribe (docs/service.md, Assumed)', () => {
     const client = service.client({ retry: { baseDelayMs: 0 } })
     service.onCall = () => new Response(null, { status: 204 })
     await client.unsubscribe(41)
-    service.onCall = (_call, count) => new Response('', { status: count === 2 ? 503 : 404 })
+    service.onCall = (_call, count) => new Response('', { status: count === 2 ? 429 : 404 })
     await expect(client.unsubscribe(42)).rejects.toBeInstanceOf(SubscriptionNotFoundError)
   })
 })

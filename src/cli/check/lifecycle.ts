@@ -24,7 +24,7 @@ import {
   isSuccess,
 } from '../../shared/statuses.js'
 import { wholeMessageOf } from '../../shared/text.js'
-import { type TriedCall, tryCall } from './service.js'
+import { madeBy, type TriedCall, tryCall } from './service.js'
 import { type CheckStep, failed, passed, skipped } from './step.js'
 
 export interface LifecycleOptions {
@@ -131,19 +131,26 @@ export class Lifecycle {
         holds: ({ status }) => isCreated(status) && this.#replaced !== undefined,
       },
       {
-        ...{ name: 'Update', documented: '2xx', source: developerPages, operation: 'update' },
+        name: 'Update',
+        documented: '2xx',
+        source: developerPages,
+        operation: 'update',
         call: () => this.#updateOnlyCurrent(),
         holds: isDone,
       },
       {
-        ...{ name: 'Unsubscribe', documented: '204 or another 2xx', source: developerPages },
+        name: 'Unsubscribe',
+        documented: '204 or another 2xx',
+        source: developerPages,
         operation: 'unsubscribe',
         call: () => this.#unsubscribeAndProve(),
         holds: isDone,
         canGoOn: () => this.#unsubscribing === 'works',
       },
       {
-        ...{ name: 'Unsubscribe the replaced one', documented: '404', source: developerPages },
+        name: 'Unsubscribe the replaced one',
+        documented: '404',
+        source: developerPages,
         call: () => (this.#replaced === undefined ? undefined : this.#unsubscribe(this.#replaced)),
         holds: ({ status }) => isNotFound(status),
       },
@@ -292,7 +299,7 @@ function settingOf(operation: Operation): string {
   return `set ${routeVariable(operation)}, --${operation}-route or the option \`routes.${operation}\``
 }
 
-function observationOf({ status, error }: TriedCall): Observation {
+function observationOf({ status, intermediary, error }: TriedCall): Observation {
   if (error instanceof ResponseValidationError) {
     return { problem: `the body of the answer with status ${error.status} cannot be used` }
   }
@@ -302,6 +309,7 @@ function observationOf({ status, error }: TriedCall): Observation {
     const reason = error instanceof OutcomeUnknownError ? error.cause : error
     return { problem: wholeMessageOf(reason) }
   }
+  if (intermediary !== undefined) return { problem: `${madeBy(intermediary)} answered ${status}` }
   return isAboutRequest(status) ? { status } : { problem: `the service answered ${status}` }
 }
 

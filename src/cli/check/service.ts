@@ -4,8 +4,10 @@ import { type Environment, isBasic, missingFrom, routeVariable } from '../../cli
 import { NotificationClient } from '../../client/notification-client.js'
 import type { CallOptions, NotificationClientOptions } from '../../client/options.js'
 import {
+  ApiError,
   ConfigurationError,
   NotificationError,
+  OutcomeUnknownError,
   ResponseValidationError,
   TokenRequestError,
 } from '../../errors.js'
@@ -21,7 +23,13 @@ import {
 } from '../../shared/statuses.js'
 import { formatIssues } from '../../shared/validation.js'
 import { claimsOf, describeClaims, hasExpired } from '../claims.js'
-import { compareClocks, nextAfterTokenRefusal, notActivated, otherEnvironment } from '../next-step.js'
+import {
+  compareClocks,
+  lookAtIntermediary,
+  nextAfterTokenRefusal,
+  notActivated,
+  otherEnvironment,
+} from '../next-step.js'
 import { checkConnection } from './connection.js'
 import { type CheckStep, failed, passed, skipped, unknown } from './step.js'
 
@@ -114,6 +122,9 @@ async function checkToken(client: NotificationClient, env: Environment): Promise
 const oauthError = /^(?:invalid_(?:request|client|grant|scope)|unauthorized_client|unsupported_grant_type)$/
 
 function tokenProblem(error: unknown): CheckStep {
+  if (error instanceof TokenRequestError && error.intermediary !== undefined) {
+    return notOfService(stepNames.token, error.intermediary, error.status, 'NOTIFICATION_AUTH_URL')
+  }
   if (error instanceof TokenRequestError) {
     const code = error.error !== undefined && oauthError.test(error.error) ? error.error : undefined
     const message = `the token endpoint answered ${error.status}${code === undefined ? '' : ` (${code})`}`
@@ -127,10 +138,22 @@ function tokenProblem(error: unknown): CheckStep {
   return failed(stepNames.token, error.message)
 }
 
+/** The answer of a proxy proves nothing. */
+function notOfService(name: string, intermediary: string, status: number, variable: string): CheckStep {
+  return failed(name, `${madeBy(intermediary)} answered ${status}`, lookAtIntermediary(variable))
+}
+
+/** The subject of a sentence. */
+export function madeBy(intermediary: string): string {
+  return `${intermediary}, and not the service,`
+}
+
 /** How a call to the service ended. */
 export interface TriedCall {
-  /** Of the service's answer, if there was one. */
+  /** Of the answer, if there was one. */
   readonly status: number | undefined
+  /** What made the answer instead of the service. */
+  readonly intermediary: string | undefined
   /** Of a call that failed: may show the body of an answer. */
   readonly error: NotificationError | undefined
 }
@@ -142,10 +165,12 @@ export async function tryCall(call: (options: CallOptions) => Promise<unknown>):
   }
   try {
     await call({ onResponse })
-    return { status, error: undefined }
+    return { status, intermediary: undefined, error: undefined }
   } catch (error) {
-    if (error instanceof NotificationError) return { status, error }
-    throw error
+    if (!(error instanceof NotificationError)) throw error
+    const answer = error instanceof OutcomeUnknownError ? error.cause : error
+    const intermediary = answer instanceof ApiError ? answer.intermediary : undefined
+    return { status, intermediary, error }
   }
 }
 
@@ -160,14 +185,14 @@ async function authorizationStep(
   credentials: Auth,
 ): Promise<CheckStep> {
   const name = stepNames.authorization
-  const { status, error } = await createWith(credentials)
+  const { status, intermediary, error } = await createWith(credentials)
   if (status === undefined) return failed(name, `${error?.message}`)
+  if (intermediary !== undefined) return notOfService(name, intermediary, status, 'NOTIFICATION_BASE_URL')
   if (isUnauthorized(status)) {
     return failed(name, 'the service does not accept the credentials (401)', otherEnvironment)
   }
   if (isForbidden(status)) {
-    const message = 'the service accepts the credentials, but not for subscriptions (403)'
-    return failed(name, message, notActivated)
+    return failed(name, 'the service does not permit subscriptions (403)', notActivated)
   }
   if (isBusy(status) || isOutcomeOpen(status)) {
     return failed(name, `the service answered ${status}`, 'Try again later')
@@ -178,14 +203,15 @@ async function authorizationStep(
     return failed(name, message, 'Check host and path of NOTIFICATION_BASE_URL')
   }
   const refusal = await createWith({ getAccessToken: () => 'made-up-token' })
-  if (refusal.status !== undefined && isAboutCredentials(refusal.status)) {
+  const isTold = refusal.status !== undefined && isAboutCredentials(refusal.status)
+  if (isTold && refusal.intermediary === undefined) {
     const message = `the service accepts the credentials: ${sent} is answered ${status}, and ${refusal.status} with a made-up token`
     return passed(name, message)
   }
   const other =
     refusal.status === undefined
       ? refusal.error?.message
-      : `the answer to a made-up token is ${refusal.status}`
+      : `${refusal.intermediary === undefined ? 'the service' : madeBy(refusal.intermediary)} answers ${refusal.status} to a made-up token`
   return unknown(name, `${sent} is answered ${status}, but ${other}`, tryLifecycle)
 }
 

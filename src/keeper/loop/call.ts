@@ -89,9 +89,11 @@ export function classify({ kind }: PlannedCall, error: unknown): CallResult {
   }
   if (!isCreate && error instanceof SubscriptionNotFoundError)
     return answered(error.provesEnded ? 'gone' : 'not-found', error)
-  if (!isCreate && error instanceof ApiError && isNoRoute(error.status)) return answered('no-route', error)
+  const isOfService = error instanceof ApiError && error.intermediary === undefined
+  if (!isCreate && isOfService && isNoRoute(error.status)) return answered('no-route', error)
+  const answer = error instanceof OutcomeUnknownError ? error.cause : error
   const retryAfterMs =
-    error instanceof ApiError || error instanceof TokenRequestError ? error.retryAfterMs : undefined
+    answer instanceof ApiError || answer instanceof TokenRequestError ? answer.retryAfterMs : undefined
   const failure = { kind: failureKindOf(error), error, retryAfterMs }
   if (mayHaveTakenEffect(isCreate, error)) return { kind: 'lost', failure }
   if (!isCreate && failure.kind === 'REFUSED') return answered('refused', error)
@@ -114,10 +116,10 @@ function mayHaveTakenEffect(isCreate: boolean, error: unknown): boolean {
 
 function failureKindOf(error: unknown): Failure['kind'] {
   if (error instanceof InvalidRequestError) return 'INVALID'
-  if (error instanceof TokenRequestError) {
-    return isTokenRefused(error.status) ? 'CREDENTIALS' : 'SERVICE'
-  }
-  if (!(error instanceof ApiError)) return 'SERVICE'
+  if (!(error instanceof ApiError || error instanceof TokenRequestError)) return 'SERVICE'
+  // The answer of a proxy says nothing about credentials or the request.
+  if (error.intermediary !== undefined) return 'SERVICE'
+  if (error instanceof TokenRequestError) return isTokenRefused(error.status) ? 'CREDENTIALS' : 'SERVICE'
   if (isAboutCredentials(error.status)) return 'CREDENTIALS'
   return isBusy(error.status) || isServerError(error.status) ? 'SERVICE' : 'REFUSED'
 }

@@ -34,8 +34,8 @@ function unreadable(status: number): ResponseValidationError {
   return new ResponseValidationError('', { ...at, status, issues: [] })
 }
 
-function api(status: number): ApiError {
-  return new ApiError('', { ...at, status })
+function api(status: number, intermediary?: string): ApiError {
+  return new ApiError('', { ...at, status, intermediary })
 }
 
 describe('an error of the client', () => {
@@ -52,8 +52,19 @@ describe('an error of the client', () => {
     ['a 520 of a proxy', update, api(520), 'lost', 'SERVICE'],
     ['a 501', create, api(501), 'refused', 'SERVICE'],
     ['an answer of a proxy', update, unreadable(200), 'lost', 'SERVICE'],
-    ['a 503', update, api(503), 'refused', 'SERVICE'],
+    ['a 503', update, api(503), 'lost', 'SERVICE'],
     ['a 429', update, api(429), 'refused', 'SERVICE'],
+    ['a 409 of a proxy', create, api(409, 'nginx'), 'refused', 'SERVICE'],
+    ['a 404 of a proxy', update, api(404, 'nginx'), 'refused', 'SERVICE'],
+    ['a 405 of a proxy', update, api(405, 'nginx'), 'refused', 'SERVICE'],
+    ['a 403 of a proxy', create, api(403, 'nginx'), 'refused', 'SERVICE'],
+    [
+      'a 401 of a proxy before the token endpoint',
+      create,
+      new TokenRequestError('', { status: 401, intermediary: 'Kong' }),
+      'refused',
+      'SERVICE',
+    ],
     ['a 401', update, api(401), 'refused', 'CREDENTIALS'],
     ['a 403', create, api(403), 'refused', 'CREDENTIALS'],
     ['a 422', create, api(422), 'refused', 'REFUSED'],
