@@ -58,9 +58,6 @@ function withReadableTimes(fields: LogFields): LogFields {
   return { ...fields, ...Object.fromEntries(entries) }
 }
 
-/** Distinguishes problems of one code that can be open at the same time. */
-type About = string | number
-
 interface OpenProblem {
   readonly code: KeeperProblemCode
   readonly sinceAt: number
@@ -92,26 +89,27 @@ export class Problems {
     return Array.from(this.#open.values(), (problem) => shown(problem, false))
   }
 
+  /** @param details.about - distinguishes problems of one code that can be open at the same time */
   begin(
     code: KeeperProblemCode,
     message: string,
-    { about, ...details }: { about?: About; error?: unknown; subscriptionId?: number } = {},
+    { about = '', ...details }: { about?: string | number; error?: unknown; subscriptionId?: number } = {},
   ): void {
-    const known = this.#open.get(keyOf(code, about))
+    const known = this.#open.get(`${code} ${about}`)
     const problem = Object.assign(known ?? newProblem(code), { message, ...details })
     if (known !== undefined) return
-    this.#open.set(keyOf(code, about), problem)
+    this.#open.set(`${code} ${about}`, problem)
     this.#report(shown(problem, false))
   }
 
   /** Adds a user to this problem, which the message is to name. */
   addUser(code: UserProblemCode, username: string, message: string, error?: unknown): void {
-    const problem = this.#open.get(keyOf(code, 'users')) ?? newProblem(code)
+    const problem = this.#open.get(`${code} users`) ?? newProblem(code)
     const { usernames } = problem
     if (usernames.has(username)) return
     usernames.add(username)
     Object.assign(problem, { message, error })
-    this.#open.set(keyOf(code, 'users'), problem)
+    this.#open.set(`${code} users`, problem)
     if (usernames.size < 2 * problem.reportedUsers) return
     problem.reportedUsers = usernames.size
     this.#report(shown(problem, false))
@@ -120,18 +118,18 @@ export class Problems {
   /** Removes the user from these problems. A problem without users is resolved. */
   removeUser(username: string, codes: readonly UserProblemCode[] = userProblemCodes): void {
     for (const code of codes) {
-      const usernames = this.#open.get(keyOf(code, 'users'))?.usernames
+      const usernames = this.#open.get(`${code} users`)?.usernames
       if (usernames?.delete(username) && usernames.size === 0) this.resolve(code, 'users')
     }
   }
 
-  resolve(code: KeeperProblemCode, about?: About): void {
-    const problem = this.#open.get(keyOf(code, about))
-    if (this.#open.delete(keyOf(code, about)) && problem !== undefined) this.#report(shown(problem, true))
+  resolve(code: KeeperProblemCode, about: string | number = ''): void {
+    const problem = this.#open.get(`${code} ${about}`)
+    if (this.#open.delete(`${code} ${about}`) && problem !== undefined) this.#report(shown(problem, true))
   }
 
   /** Reports an already resolved problem, at most every ten minutes. */
-  reportOnce(code: KeeperProblemCode, message: string, about: About): void {
+  reportOnce(code: KeeperProblemCode, message: string, about: string): void {
     const once = `once ${about}`
     if (now() - (this.#onceSince.get(`${code} ${once}`) ?? longAgo) < 10 * minute) return
     this.#onceSince.set(`${code} ${once}`, now())
@@ -140,20 +138,13 @@ export class Problems {
   }
 }
 
-function keyOf(code: KeeperProblemCode, about: About | undefined): string {
-  return `${code} ${about ?? ''}`
-}
-
 function newProblem(code: KeeperProblemCode): OpenProblem {
   return { code, message: '', sinceAt: Date.now(), usernames: new Set(), reportedUsers: 0 }
 }
 
-/** The most users that a message names. */
-const shownUsers = 5
-
 function shown(problem: OpenProblem, resolved: boolean): KeeperProblem {
   const { code, message, sinceAt, usernames, subscriptionId, reportedUsers, error } = problem
-  const named = [...usernames].slice(0, shownUsers).map((name) => JSON.stringify(name))
+  const named = [...usernames].slice(0, 5).map((name) => JSON.stringify(name))
   const more = usernames.size > named.length ? ` and ${usernames.size - named.length} more` : ''
   const who = named.length > 0 ? `${named.join(', ')}${more}: ` : ''
   return {

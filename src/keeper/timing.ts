@@ -15,36 +15,30 @@ export const callTimeoutMs = 30_000
 /** How long a stop waits for answers, and then for the rest. */
 export const stopTimeoutMs = 10_000
 export const stopGraceMs = 1_000
-
 /** By which share of an interval a proof is due earlier, or later after one of another process. */
 export const jitter = 1 / 15
-
 /** A call is sent within this time after its claim, or the user is claimed again. */
 export const claimFreshMs = 10_000
 /** A claim that has not changed for this long is stale: the outcome of its call is unknown. */
 export const claimStaleMs = 2 * minute
 /** How often the claim of another process is read. */
 export const claimLookMs = 10_000
-
 /** How often the configuration is read, and at most the roster after another process has removed a user. */
 export const lookMs = 30_000
 /** A delivery may be the late third failure: it proves the subscription at its arrival time minus this. */
 export const deliveryLagMs = 1 * minute
 /** The wait after an unreadable answer to a create, or for a wrong route. */
 export const brokenAnswerMs = 15 * minute
-
 /** If no subscription ends for this time, or an interval if longer, the receiver works again. */
 export const calmAfterEndMs = 15 * minute
-
 /** How long a sweep waits for the service or the store. */
 export const sweepPatienceMs = 1 * minute
 /** How long a sweep waits for a claim: until it is stale, and one more look. */
 export const claimPatienceMs = claimStaleMs + 10_000
 
 /** The wait after a restore: 1, 2, 4, 8, 15 minutes; none after a delivery. */
-export function restoreWaitMs(restoresSinceDelivery: number): number {
-  if (restoresSinceDelivery === 0) return 0
-  return backoffMs(restoresSinceDelivery, { firstMs: minute, maxMs: 15 * minute })
+export function restoreWaitMs(restores: number): number {
+  return restores === 0 ? 0 : backoffMs(restores, { firstMs: minute, maxMs: 15 * minute })
 }
 
 /** How many times in a row `Retry-After` of the service is used. */
@@ -59,7 +53,6 @@ export function retryWaitMs(failures: number, retryAfterMs?: number): number {
 
 /** The monotonic clock. */
 export const now = () => performance.now()
-
 /** The longest work without a pause for the process' timers and sockets. */
 export const longestWorkMs = 20
 
@@ -75,6 +68,4 @@ export async function* withPauses<T>(items: Iterable<T>): AsyncGenerator<T> {
   }
 }
 
-export function delay(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
-}
+export const delay = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))

@@ -83,7 +83,7 @@ describe('processes share the work', () => {
     const map = new Map<string, string>()
     const store = new KeeperStore(map, 'coaching', undefined, new Problems(() => {}))
     const processes = [new Processes(store), new Processes(store), new Processes(store)]
-    for (const each of processes) each.isWatching = true
+    for (const each of processes) each.watch()
     for (const each of [...processes, ...processes]) await each.beat(1)
     const names = agents(10_000)
     const counts = processes.map((each) => names.filter((name) => each.isFirstFor(name)).length)

@@ -93,7 +93,8 @@ export class Queue {
 
   /** Reconciles every user once per interval after this sweep, until {@link Queue.stop}. */
   watch(sweep: () => Promise<unknown>): void {
-    this.#isWatching = this.#parts.processes.isWatching = true
+    this.#isWatching = true
+    this.#parts.processes.watch()
     this.#parts.schedule.setRosterDue(this.#parts.sweepIntervalMs)
     this.#inBackground(sweep)
     this.#startTicking()
@@ -105,7 +106,8 @@ export class Queue {
     run.isStopped = true
     this.#run = new Run()
     this.#stops++
-    if (this.#isWatching) this.#inBackground(() => this.#leave())
+    const { configuration, processes } = this.#parts
+    if (this.#isWatching) this.#inBackground(() => processes.leave(configuration.generation))
     this.#isWatching = false
     this.#endBlockedSweeps()
     const ended = Promise.allSettled([...this.#inFlight, ...this.#sweepCalls, ...this.#background])
@@ -117,13 +119,6 @@ export class Queue {
     this.#sweepCalls.clear()
     this.#stopTicking()
     this.#stops--
-  }
-
-  /** The others need not wait until this process looks dead. */
-  async #leave(): Promise<void> {
-    const { configuration, processes } = this.#parts
-    processes.isWatching = false
-    await processes.beat(configuration.generation)
   }
 
   /** One ended subscription suggests more: every user is proven again. */

@@ -16,10 +16,9 @@ type Stored = z.output<typeof storedSchema>
 export const lifeMs = 90_000
 
 export class Processes {
-  /** Whether this process is one of them. */
-  isWatching = false
   readonly #store: KeeperStore
   readonly #id = (Math.random() * 2 ** 53).toString(36)
+  /** 0: this process does not watch. */
   #count = 0
   /** The others, dead ones included, and since when this process has seen each number; monotonic. */
   readonly #others = new Map<string, Stored[string] & { readonly changedSince: number }>()
@@ -47,13 +46,24 @@ export class Processes {
     return this.#living().some(([, other]) => other.generation > generation)
   }
 
+  /** From the next beat on. */
+  watch(): void {
+    this.#count ||= 1
+  }
+
+  /** The others need not wait until this process looks dead. @throws StoreFailure, KeyFailure */
+  leave(generation: number): Promise<void> {
+    this.#count = 0
+    return this.beat(generation)
+  }
+
   /** Counts up, and looks at the others. @throws StoreFailure, KeyFailure */
   async beat(generation: number): Promise<void> {
     await this.#store.untilStored(storeKey, async () => {
       const { text, value = {} } = await this.#store.read(storeKey, parse)
       this.#see(value)
       const living = this.#living().map(([id, { count, generation }]) => [id, { count, generation }])
-      const own = this.isWatching ? [[this.#id, { count: ++this.#count, generation }]] : []
+      const own = this.#count > 0 ? [[this.#id, { count: ++this.#count, generation }]] : []
       const next = JSON.stringify(Object.fromEntries([...living, ...own]))
       return next === text || this.#store.compareAndSet(storeKey, text, next)
     })
