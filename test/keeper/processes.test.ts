@@ -66,13 +66,13 @@ describe('a newer configuration', () => {
 
 describe('processes share the work', () => {
   test.each([1, 2, 3, 6])('%i: one request per user and interval, in even shares', async (processes) => {
-    const world = await settledWorld({ users: 600, processes })
+    const world = await settledWorld({ users: 90, processes })
     await world.time.advance(hour)
     const before = world.requests.length
     const intervals = 8
     await world.time.advance(intervals * 15 * minute)
     const requests = world.requests.slice(before)
-    const perUserAndInterval = requests.length / 600 / intervals
+    const perUserAndInterval = requests.length / 90 / intervals
     expect(perUserAndInterval).toBeGreaterThan(0.98)
     expect(perUserAndInterval).toBeLessThan(1.05)
     for (const { process } of world.nodes)
