@@ -27,6 +27,7 @@ const reportIntervalMs = 3_600_000
 const maxCrashes = 3
 
 interface DelivererParts<Payloads extends PayloadSchemas> {
+  readonly store: SpoolStore
   readonly parser: Pick<DeliveryParser<Payloads>, 'safeParse'>
   readonly reports: SpoolReports
   /** Aborted when `close` waits no longer. */
@@ -55,6 +56,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
    */
   readonly #unproven: Record<Queue, number>
   #suspectsInFlight = 0
+  #triedRead: Promise<void> | undefined
   /** Whether the disk says during which delivery the earlier process ended. */
   #isCrashCounted = false
   readonly #startedAt: number
@@ -65,8 +67,8 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   #hasWork = false
   #isStopped = false
 
-  constructor(store: SpoolStore, options: DeliverySpoolOptions<Payloads>, parts: DelivererParts<Payloads>) {
-    this.#store = store
+  constructor(options: DeliverySpoolOptions<Payloads>, parts: DelivererParts<Payloads>) {
+    this.#store = parts.store
     // Not a spread, which would leave out the methods of a class.
     const { deliver, onStuck, concurrency = defaultConcurrency, deliverTimeoutMs = 60_000 } = options
     this.#options = { deliver, onStuck, concurrency, deliverTimeoutMs }
@@ -88,7 +90,8 @@ export class Deliverer<Payloads extends PayloadSchemas> {
 
   async #startAll(): Promise<void> {
     // In the order in which they were due, so that the first ones were in flight.
-    if (this.#isCareful) await this.#store.readTried(this.#now())
+    if (this.#isCareful) this.#triedRead ??= this.#store.readTried(this.#now())
+    await this.#triedRead
     while (this.#hasWork && !this.#isStopped) {
       await setImmediate()
       this.#hasWork = false
@@ -153,14 +156,9 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     const { parser, reports, ending } = this.#parts
     const { data, error } = parser.safeParse(entry.text)
     if (error) return this.#rejectUnreadable(entry, error)
-    if (entry.crashes >= maxCrashes) {
-      // Never delivered again, also if the dead letter must wait for room.
-      return this.#endStuck(
-        entry,
-        data,
-        new Error(`The process ended ${maxCrashes} times during this delivery.`),
-      )
-    }
+    // Never delivered again, also if the dead letter must wait for room.
+    const fatal = `The process ended ${maxCrashes} times during this delivery.`
+    if (entry.crashes >= maxCrashes) return this.#fail(entry, data, new Error(fatal), true)
     const attempt = entry.attempts + 1
     if (entry.suspicion > 0) await this.#store.countAttempt(entry, 1)
     const startedAt = performance.now()
@@ -185,37 +183,24 @@ export class Deliverer<Payloads extends PayloadSchemas> {
 
   async #rejectUnreadable(entry: Entry, { issues }: InvalidDeliveryError): Promise<void> {
     if (!(await this.#store.makeDeadLetter(entry, 'unreadable', { issues }))) return this.#postpone(entry)
-    this.#parts.reports.loss(
-      'error',
-      { event: 'spool.unreadable', letterId: entry.id, receivedAt: entry.receivedAt, issues },
-      'A kept delivery cannot be read any more, and is now a dead letter',
-    )
+    const fields = { letterId: entry.id, receivedAt: entry.receivedAt, issues }
+    const message = 'A kept delivery cannot be read any more, and is now a dead letter'
+    this.#parts.reports.loss('error', { event: 'spool.unreadable', ...fields }, message)
   }
 
-  async #fail(entry: Entry, delivery: Delivery<Payloads>, error: unknown): Promise<void> {
-    const attempts = entry.attempts + 1
-    const fields = { ...namesOf(delivery), attempts, receivedAt: entry.receivedAt, err: error }
-    this.#parts.reports.sparse(
-      'warn',
-      { event: 'spool.failed', ...fields },
-      'Delivering failed, will be repeated',
-    )
-    if (attempts < firstReportedFailure) return this.#postpone(entry)
-    return this.#endStuck(entry, delivery, error)
-  }
-
-  /** Does with a stuck delivery what `onStuck` says, which is called once in an interval. */
-  async #endStuck(entry: Entry, delivery: Delivery<Payloads>, error: unknown): Promise<void> {
-    const isFatal = entry.crashes >= maxCrashes
+  /** Repeats a failed delivery, or does what `onStuck` says, which is called once in an interval. */
+  async #fail(entry: Entry, delivery: Delivery<Payloads>, error: unknown, isFatal = false): Promise<void> {
+    const { plain, sparse } = this.#parts.reports
     const attempts = entry.attempts + (isFatal ? 0 : 1)
-    const { receivedAt } = entry
-    const fields = { ...namesOf(delivery), attempts, receivedAt, err: error }
+    const fields = { ...namesOf(delivery), attempts, receivedAt: entry.receivedAt, err: error }
+    const message = 'Delivering failed, will be repeated'
+    if (!isFatal) sparse('warn', { event: 'spool.failed', ...fields }, message)
     const now = this.#now()
     // An entry that was never reported counts as reported long ago.
-    const isReportDue = now - entry.reportedAt >= reportIntervalMs
-    const stuck = { delivery, attempts, sinceAt: receivedAt, error }
+    const isReportDue =
+      (isFatal || attempts >= firstReportedFailure) && now - entry.reportedAt >= reportIntervalMs
+    const stuck = { delivery, attempts, sinceAt: entry.receivedAt, error }
     const answer = isReportDue ? await this.#report(stuck, fields) : undefined
-    const { plain } = this.#parts.reports
     if (answer === 'discard') {
       plain('warn', { event: 'spool.discarded', ...fields }, 'A delivery is given up, as onStuck says')
       return this.#store.remove(entry)

@@ -102,7 +102,8 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
     context: { readonly delivery: object; readonly header?: (name: string) => string | undefined },
   ): Promise<void> => {
     const { delivery, header }: Partial<typeof context> = Object(context)
-    await this.#beforeClose(() => this.#parts.store.add(jsonOf(delivery), traceparentOf(header)))
+    const [traceparent] = traceparentPattern.exec(header?.('traceparent') ?? '') ?? []
+    await this.#beforeClose(() => this.#parts.store.add(jsonOf(delivery), traceparent))
     this.#parts.deliverer.wakeUp()
   }
 
@@ -231,13 +232,8 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
 
 const lostAdvice = 'Let no other program remove files from the folder, and restart this process.'
 
-/** A `traceparent` as the W3C defines it (Trace Context, 3.2); anything else is not kept. */
+/** As the W3C defines it (Trace Context, 3.2); anything else is not kept. */
 const traceparentPattern = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/
-
-function traceparentOf(header: ((name: string) => string | undefined) | undefined): string | undefined {
-  const value = header?.('traceparent')
-  return value !== undefined && traceparentPattern.test(value) ? value : undefined
-}
 
 /** {@link DeliverySpool.open}, with files that tests can replace. */
 export async function openParts<Payloads extends PayloadSchemas>(
@@ -255,19 +251,15 @@ export async function openParts<Payloads extends PayloadSchemas>(
   const lock = await lockFolder(path, options.concurrency ?? defaultConcurrency)
   try {
     const ending = new AbortController()
-    // One listener for each delivery in flight, which Node.js would report as a leak.
+    // One listener for each removal that is repeated, which Node.js would report as a leak.
     setMaxListeners(0, ending.signal)
     const storeOptions = { path, maxBytes, maxWaitMs: backoff.maxMs, reports, ending: ending.signal }
     const store = new SpoolStore(storeOptions, files)
     await store.open().catch((cause) => refusePath(path, 'cannot be written or read', cause))
     const fields = { path, size: store.count, deadLetters: store.letters.ids.length }
     reports.plain('info', { event: 'spool.opened', ...fields }, 'The spool is open')
-    const deliverer = new Deliverer(store, options, {
-      parser,
-      reports,
-      ending,
-      inFlightBefore: lock.inFlightBefore,
-    })
+    const { inFlightBefore } = lock
+    const deliverer = new Deliverer(options, { store, parser, reports, ending, inFlightBefore })
     // Does not call `deliver` yet: it may use variables that its module declares after the call of `open`.
     deliverer.wakeUp()
     return { path, store, deliverer, parser, lock, reports }

@@ -110,21 +110,14 @@ export class SpoolFolder {
 
   /** The content of a file; empty if the file is gone, which is read as damage. */
   async read(name: string): Promise<Buffer> {
-    const handle = await this.open(name, 'r').catch((cause) => this.emptyIfGone(cause))
-    if (Buffer.isBuffer(handle)) return handle
     try {
-      return await handle.readFile().catch(failRead)
-    } finally {
-      await handle.close()
+      const handle = await this.open(name, 'r')
+      return await handle.readFile().finally(() => handle.close())
+    } catch (cause) {
+      return emptyIfGone(cause)
     }
   }
 
-  /** For `catch`: a file that another program removed is read as an empty one. */
-  emptyIfGone(cause: unknown): Buffer {
-    return Object(cause).code === 'ENOENT' ? Buffer.alloc(0) : failRead(cause)
-  }
-
-  /** Cuts a file to a size. */
   async cut(name: string, size: number): Promise<void> {
     const handle = await this.open(name, 'r+')
     await handle.truncate(size).finally(() => handle.close())
@@ -167,6 +160,11 @@ function failWith(what: string): (cause: unknown) => never {
   return (cause) => {
     throw new SpoolError(`${what} (${messageOf(cause)}).`, { reason: 'disk' }, { cause })
   }
+}
+
+/** For `catch`: a file that another program removed is read as an empty one. */
+export function emptyIfGone(cause: unknown): Buffer {
+  return Object(cause).code === 'ENOENT' ? Buffer.alloc(0) : failRead(cause)
 }
 
 /** For `catch`: a missing file is no error. */

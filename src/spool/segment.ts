@@ -1,6 +1,6 @@
 /** A file of deliveries. What becomes of an entry is written over its state, and the file is removed when all are done. */
 import type { FileHandle } from 'node:fs/promises'
-import { failWrite, type SpoolFolder, unlessGone } from './folder.js'
+import { emptyIfGone, failWrite, type SpoolFolder, unlessGone } from './folder.js'
 import {
   contentIn,
   contentOf,
@@ -176,12 +176,11 @@ export class Segment {
   }
 
   /**
-   * Reads the entries that memory does not know yet. Damage is reported once.
+   * Reads the entries that memory does not know yet; or only the failed ones, so that the others are read later.
    *
-   * @param isWanted - leaves out others, which are read later
    * @throws `SpoolError`
    */
-  async readRest(isWanted?: (entry: EntryState) => boolean): Promise<readonly Entry[]> {
+  async readRest(isOnlyTried: boolean): Promise<readonly Entry[]> {
     const from = this.#readTo
     const { size, unread } = this
     const bytes = await this.#read(from, size - from)
@@ -189,12 +188,12 @@ export class Segment {
     const found: Entry[] = []
     for (const each of entries) {
       const offset = from + each.offset
-      if (this.#entries.has(offset) || isWanted?.(each) === false) continue
+      if (this.#entries.has(offset) || (isOnlyTried && each.attempts === 0)) continue
       const entry = Object.assign(newEntry(each, each), { segment: this, offset, length: each.length })
       this.#know(entry)
       found.push(entry)
     }
-    if (isWanted) {
+    if (isOnlyTried) {
       this.unread -= found.length
       return found
     }
@@ -235,7 +234,7 @@ export class Segment {
       }
       return bytes.subarray(0, end)
     } catch (cause) {
-      return this.#folder.emptyIfGone(cause)
+      return emptyIfGone(cause)
     }
   }
 

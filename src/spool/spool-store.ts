@@ -195,19 +195,19 @@ export class SpoolStore {
     if (this.#open && this.#open.size >= segmentBytes) await this.#open.seal()
     if (!this.#open?.isOpen) this.#open = await this.#create()
     const segment = this.#open
-    const entries = additions.map(({ entry }) => entry)
-    const bytes = entries.reduce((sum, { text }) => sum + text.length, 0)
-    let areNext: boolean | undefined
     const isKnown = (entry: Entry, index: number) => {
-      // Memory keeps the texts if no older entry has to be read first, and there is room.
-      areNext ??= this.#unread.length === 0 && this.#freshBytes + bytes <= maxGroupBytes
       if (additions[index]?.isMoved) return true
-      if (areNext) this.#makeNext(entry)
+      // Memory keeps the text if no older entry has to be read first, and there is room.
+      const isNext = this.#unread.length === 0 && this.#freshBytes <= maxGroupBytes
+      if (isNext) this.#makeNext(entry)
       else if (!this.#unread.includes(segment)) this.#unread.push(segment)
-      return areNext
+      return isNext
     }
     try {
-      await segment.append(entries, isKnown)
+      await segment.append(
+        additions.map(({ entry }) => entry),
+        isKnown,
+      )
     } catch (error) {
       // After a failed sync the system may show what the disk does not have, and not report it again.
       await segment.seal().catch(() => {})
@@ -231,7 +231,15 @@ export class SpoolStore {
   async take(queue: Queue, now: number): Promise<Entry | undefined> {
     // This also finds what an earlier process tried.
     for (let [segment] = this.#unread; segment && this.#fresh.length === 0; [segment] = this.#unread) {
-      await this.#readRest(segment, now)
+      try {
+        await this.#readRest(segment, now)
+        if (segment.unread === 0) this.#unread.shift()
+      } catch (error) {
+        this.#reportRead(segment, error)
+        segment.dueAt = now + rereadMs
+        this.#tried.add(segment)
+        this.#unread.shift()
+      }
     }
     if (queue === 'tried') return this.#takeTried(now)
     const entry = this.#fresh.shift()
@@ -256,37 +264,23 @@ export class SpoolStore {
 
   /** Finds all that an earlier process tried, wherever it stands. */
   async readTried(now: number): Promise<void> {
-    for (const segment of [...this.#unread]) {
-      segment.hold()
-      const found = await segment.readRest(({ attempts }) => attempts > 0).catch(() => [])
-      for (const entry of found) this.#place(entry, now)
-      await segment.release()
-    }
+    for (const segment of [...this.#unread]) await this.#readRest(segment, now, true).catch(() => {})
   }
 
-  /** Reads what memory does not know of a segment. */
-  async #readRest(segment: Segment, now: number): Promise<void> {
+  /** Reads what memory does not know of a segment, and puts each entry into its queue. */
+  async #readRest(segment: Segment, now: number, isOnlyTried = false): Promise<void> {
     segment.hold()
     try {
-      const found = await segment.readRest()
-      if (segment.unread === 0) this.#unread.shift()
-      for (const entry of found) this.#place(entry, now)
-    } catch (error) {
-      this.#reportRead(segment, error)
-      this.#unread.shift()
-      segment.dueAt = now + rereadMs
-      this.#tried.add(segment)
+      for (const entry of await segment.readRest(isOnlyTried)) {
+        entry.dueAt = Math.min(entry.dueAt, now + this.#options.maxWaitMs)
+        entry.reportedAt = Math.min(entry.reportedAt, now)
+        if (this.#lettersBefore.has(entry.id)) void this.#finish(entry)
+        else if (entry.attempts === 0) this.#makeNext(entry)
+        else this.#wait(entry)
+      }
+    } finally {
+      await segment.release()
     }
-    await segment.release()
-  }
-
-  /** Puts an entry that was read into its queue. */
-  #place(entry: Entry, now: number): void {
-    entry.dueAt = Math.min(entry.dueAt, now + this.#options.maxWaitMs)
-    entry.reportedAt = Math.min(entry.reportedAt, now)
-    if (this.#lettersBefore.has(entry.id)) void this.#finish(entry)
-    else if (entry.attempts === 0) this.#makeNext(entry)
-    else this.#wait(entry)
   }
 
   /** Reads the text of an entry that is due again. */
@@ -342,7 +336,13 @@ export class SpoolStore {
   async postpone(entry: Entry, next: Omit<EntryState, 'crashes'>): Promise<void> {
     const isMovable = entry.attempts > 0 && entry.suspicion === 0 && entry.segment?.isMostlyDone
     Object.assign(entry, next)
-    if (isMovable && (await this.#move(entry))) return
+    const moved = isMovable ? newEntry(entry, entry) : undefined
+    // On a full disk it stays.
+    if (moved) await this.#additions.add({ entry: moved, isMoved: true }, entry.length).catch(() => {})
+    if (moved?.segment) {
+      this.#wait(moved)
+      return this.remove(entry)
+    }
     await this.#writeState(entry)
     this.#wait(entry)
     await entry.segment?.release()
@@ -354,19 +354,6 @@ export class SpoolStore {
     } catch (error) {
       this.#reportWrite(error, 'Writing when to repeat a delivery failed: the next start repeats it at once')
     }
-  }
-
-  /** Resolves with whether the disk had space. */
-  async #move(entry: Entry): Promise<boolean> {
-    const moved = newEntry(entry, entry)
-    try {
-      await this.#additions.add({ entry: moved, isMoved: true }, entry.length)
-    } catch {
-      return false
-    }
-    this.#wait(moved)
-    await this.remove(entry)
-    return true
   }
 
   /** Makes a dead letter of an entry. Resolves with whether the disk had space for it. */

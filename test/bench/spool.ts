@@ -68,10 +68,10 @@ export function spoolRows(settings: Settings): Promise<Row[]> {
   )
 }
 
-/** The spool alone, beside a queue on lmdb. */
+/** The spool alone, beside queues on other engines, and beside the least that a synced write costs. */
 async function engineRows(settings: Settings): Promise<Row[]> {
-  const lmdb = 'a queue on lmdb'
-  const engines = ['ours', lmdb] as const
+  const queues = ['a queue on lmdb', 'a queue on classic-level'] as const
+  const engines = ['ours', ...queues, 'a bare append'] as const
   return withEach<(typeof engines)[number], SpoolEngineFunctions, Row[]>(
     'spool-engine',
     engines,
@@ -83,20 +83,21 @@ async function engineRows(settings: Settings): Promise<Row[]> {
         { what: 'one writer of 1 KB', writers: 1, isDelivering: false },
         { what: '64 writers of 1 KB, delivered meanwhile', writers: 64, isDelivering: true },
       ]) {
-        const measured = await inTurns(settings, engines, (name, runMs) =>
+        const others = run.isDelivering ? queues : engines.filter((name) => name !== 'ours')
+        const measured = await inTurns(settings, ['ours', ...others], (name, runMs) =>
           remotes[name].call('keepFor', { ...run, runMs }),
         )
-        rows.push(...comparisons(`spool: keep, ${what}`, measured, [lmdb], [keptPerSecond, p50, p99]))
+        rows.push(...comparisons(`spool: keep, ${what}`, measured, others, [keptPerSecond, p50, p99]))
       }
       const count = settings.manyCalls
       for (const together of [100, 1]) {
-        // A folder of single files takes its time: three rounds.
-        const measured = await inTurns({ rounds: 3, runMs: 0 }, engines, (name) =>
+        // Keeping one at a time takes its time: three rounds.
+        const measured = await inTurns({ rounds: 3, runMs: 0 }, ['ours', ...queues], (name) =>
           remotes[name].call('openAndDrain', { count, together }),
         )
-        const files = together === 1 ? 'one at a time' : `${together} at a time`
-        const what = `spool: drain ${count.toLocaleString('en')} kept ${files}`
-        rows.push(...comparisons(what, measured, [lmdb], [drainTime, openTime, diskLeft]))
+        const groups = together === 1 ? 'one at a time' : `${together} at a time`
+        const what = `spool: drain ${count.toLocaleString('en')} kept ${groups}`
+        rows.push(...comparisons(what, measured, queues, [drainTime, openTime, diskLeft]))
       }
       return rows
     },

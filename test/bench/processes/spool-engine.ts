@@ -1,10 +1,12 @@
 /**
- * A spool without a receiver: how fast it keeps, delivers, opens and drains, and what is left of it. Beside it, a queue on
- * lmdb, as an app would write it without the package.
+ * A spool without a receiver: how fast it keeps, delivers, opens and drains, and what is left of it. Beside it, queues on
+ * lmdb and classic-level, as an app would write them without the package, and a file that is only written and synced.
  */
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { open as openFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { ClassicLevel } from 'classic-level'
 import { open as openLmdb } from 'lmdb'
 import { DeliverySpool } from '../../../dist/spool/index.js'
 import { deliveryOf } from '../deliveries.js'
@@ -26,7 +28,7 @@ interface KeepRun {
 }
 interface DrainRun {
   readonly count: number
-  /** How many are kept at the same time, and so become one file. */
+  /** How many are kept at the same time. */
   readonly together: number
 }
 
@@ -43,15 +45,92 @@ function deliveryOf1Kb(id: number): object {
   return { ...delivery, notification: { ...delivery.notification, type: 'bench', payload: { text } } }
 }
 
-const open = async (path: string, deliver: Deliver): Promise<Spool> =>
-  engine === 'ours'
-    ? DeliverySpool.open({ path, deliver, maxBytes: 2 ** 40, logger: false })
-    : openLmdbQueue(path, deliver)
+/** What a queue needs of a store: as durable as the spool, a delivery is kept when it is synced, and removed after `deliver`. */
+interface Engine {
+  readonly keys: number[]
+  put(key: number, delivery: object): Promise<unknown>
+  get(key: number): unknown
+  remove(key: number): unknown
+  close(): Promise<void>
+}
 
-/** As durable as the spool: a delivery is kept when the file is synced, and removed after `deliver`. */
-function openLmdbQueue(path: string, deliver: Deliver): Spool {
-  const db = openLmdb<object, number>({ path })
-  const waiting = [...db.getKeys()]
+const engines: Readonly<Record<string, (path: string) => Promise<Engine>>> = {
+  async 'a queue on lmdb'(path) {
+    const db = openLmdb<object, number>({ path })
+    return {
+      keys: [...db.getKeys()],
+      async put(key, delivery) {
+        await db.put(key, delivery)
+        await db.flushed
+      },
+      get: (key) => db.get(key),
+      remove: (key) => void db.remove(key),
+      async close() {
+        await db.flushed
+        await db.close()
+      },
+    }
+  },
+  async 'a queue on classic-level'(path) {
+    const db = new ClassicLevel<string, object>(path, { valueEncoding: 'json' })
+    await db.open()
+    const textOf = (key: number) => String(key).padStart(16, '0')
+    // Deliveries that arrive during a sync share the next one.
+    let group: Parameters<typeof db.batch>[0] = []
+    let written: Promise<void> = Promise.resolve()
+    return {
+      keys: (await db.keys().all()).map(Number),
+      put(key, value) {
+        if (group.length === 0) {
+          const own: typeof group = []
+          group = own
+          written = written.then(() => {
+            if (group === own) group = []
+            return db.batch(own, { sync: true })
+          })
+        }
+        group.push({ type: 'put', key: textOf(key), value })
+        return written
+      },
+      get: (key) => db.get(textOf(key)),
+      remove: (key) => db.del(textOf(key)),
+      close: () => db.close(),
+    }
+  },
+  async 'a bare append'(path) {
+    const file = await openFile(path, 'a')
+    let group: string[] = []
+    let written: Promise<void> = Promise.resolve()
+    return {
+      keys: [],
+      put(_key, delivery) {
+        if (group.length === 0) {
+          const own: string[] = []
+          group = own
+          written = written.then(async () => {
+            if (group === own) group = []
+            await file.write(own.join(''))
+            await file.datasync()
+          })
+        }
+        group.push(`${JSON.stringify(delivery)}\n`)
+        return written
+      },
+      get: () => undefined,
+      remove: () => {},
+      close: () => file.close(),
+    }
+  },
+}
+
+const open = async (path: string, deliver: Deliver): Promise<Spool> => {
+  const openEngine = engines[engine]
+  if (openEngine !== undefined) return queueOn(await openEngine(path), deliver)
+  return DeliverySpool.open({ path, deliver, maxBytes: 2 ** 40, logger: false })
+}
+
+function queueOn(db: Engine, deliver: Deliver): Spool {
+  const waiting = [...db.keys]
   let [last = 0] = [waiting.at(-1)]
   let size = waiting.length
   let running = 0
@@ -59,9 +138,9 @@ function openLmdbQueue(path: string, deliver: Deliver): Spool {
     if (running >= 16) return
     running++
     for (let key = waiting.shift(); key !== undefined; key = waiting.shift()) {
-      db.get(key)
+      await db.get(key)
       await deliver()
-      void db.remove(key)
+      await db.remove(key)
       size--
     }
     running--
@@ -74,13 +153,11 @@ function openLmdbQueue(path: string, deliver: Deliver): Spool {
     async keep(_notification, { delivery }) {
       const key = ++last
       await db.put(key, delivery)
-      await db.flushed
       size++
       waiting.push(key)
       void work()
     },
     async close() {
-      await db.flushed
       await db.close()
       return size
     },
@@ -146,6 +223,7 @@ export type SpoolEngineFunctions = typeof functions
 
 /** What the folder and its files take of the disk, in bytes. */
 function sizeOf(path: string): number {
+  if (statSync(path).isFile()) return statSync(path).blocks * 512
   const files = readdirSync(path).map((file) => statSync(join(path, file)).blocks)
   return (statSync(path).blocks + files.reduce((sum, blocks) => sum + blocks, 0)) * 512
 }

@@ -1,0 +1,268 @@
+/** The promises of docs/spool.md on disks that fail and damage what they were given, and with very many deliveries. */
+import * as fs from 'node:fs/promises'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import type { SpoolDamage } from 'notification-subscriber/spool'
+import { expect, test } from 'vitest'
+import { Random } from '../support/random.js'
+import {
+  filesWith,
+  idsOf,
+  keep,
+  lettersOf,
+  never,
+  numbered,
+  openSpool,
+  recorder,
+  segmentOf,
+  spoolFolder,
+  until,
+} from './support.js'
+
+function integer(random: Random, from: number, to: number): number {
+  return Math.floor(random.between(from, to + 1))
+}
+
+/** Keeps deliveries in groups; returns the ids of those whose `keep` resolved. */
+async function keepMany(
+  spool: Parameters<typeof keep>[0],
+  count: number,
+  together: number,
+): Promise<string[]> {
+  const kept: string[] = []
+  for (let id = 0; id < count; id += together) {
+    const group = Array.from({ length: Math.min(together, count - id) }, (_, index) => numbered(id + index))
+    const results = await Promise.allSettled(group.map((delivery) => keep(spool, delivery)))
+    kept.push(...idsOf(group.filter((_, index) => results[index]?.status === 'fulfilled')))
+  }
+  return kept
+}
+
+test('if every seventh sync fails, what was acknowledged is delivered, and nothing of a failed append is', async () => {
+  await using folder = await spoolFolder()
+  let syncs = 0
+  const files = filesWith({
+    before: (operation) => {
+      if (operation === 'datasync' && ++syncs % 7 === 0)
+        throw Object.assign(new Error('EIO'), { code: 'EIO' })
+    },
+  })
+  const spool = await folder.open({ deliver: never }, files)
+  const kept = await keepMany(spool, 200, 5)
+  expect(kept).toHaveLength(200 - 5 * Math.floor(40 / 7))
+  expect(await spool.close({ timeoutMs: 0 })).toBe(kept.length)
+  const { deliver, delivered } = recorder()
+  await using next = await folder.open({ deliver })
+  await until(() => next.size === 0)
+  expect(idsOf(delivered).toSorted()).toEqual(kept.toSorted())
+  expect(folder.damages).toEqual([])
+})
+
+test('on disks that fail at random, with short writes, nothing acknowledged is lost, and nothing is damage', async () => {
+  const random = Random.seeded()
+  for (let round = 0; round < 25; round += 1) {
+    await using folder = await spoolFolder()
+    let isFailing = false
+    const files = filesWith({
+      before: async (operation, file, args) => {
+        if (!isFailing || !/write$|datasync|sync|truncate|rename|unlink/.test(operation)) return
+        if (integer(random, 0, 9) > 0) return
+        // A disk that gets full writes the first bytes.
+        if (operation === 'write' && file.endsWith('.open')) {
+          const [bytes, from, length, position] = args as [Buffer, number, number, number]
+          const handle = await fs.open(file, 'r+')
+          const isAtEnd = position === (await handle.stat()).size
+          if (isAtEnd) await handle.write(bytes, from, length >> 1, position)
+          await handle.close()
+        }
+        throw Object.assign(new Error('EIO: at random'), { code: 'EIO' })
+      },
+    })
+    const done = recorder(() => {
+      if (integer(random, 0, 3) === 0) throw new Error('away')
+    })
+    const first = await folder.open({ deliver: done.deliver }, files)
+    isFailing = true
+    const kept = await keepMany(first, 60, integer(random, 1, 9))
+    await first.close({ timeoutMs: 0 })
+    isFailing = false
+    const again = recorder()
+    await using second = await folder.open({ deliver: again.deliver })
+    await until(() => second.size === 0)
+    const found = new Set(idsOf([...done.delivered, ...again.delivered]))
+    expect(kept.filter((id) => !found.has(id))).toEqual([])
+    expect(folder.damages).toEqual([])
+  }
+})
+
+test('of 300 damaged folders each opens, alters no delivery, loses no whole one, and reports the damage', async () => {
+  const random = Random.seeded()
+  for (let round = 0; round < 300; round += 1) {
+    await using folder = await spoolFolder()
+    await fs.mkdir(folder.path, { mode: 0o700 })
+    const segments = [0, 1, 2].map((index) => {
+      const deliveries = Array.from({ length: 8 }, (_, id) =>
+        numbered(`${index}-${id}`, { text: 'x'.repeat(id * 30) }),
+      )
+      return { ...segmentOf((index + 1) * 1_000, deliveries), deliveries }
+    })
+    const [victim, ...others] = segments as [(typeof segments)[0], ...typeof segments]
+    const { content } = victim
+    const at = integer(random, 0, content.length - 1)
+    const end = Math.min(content.length, at + integer(random, 1, 600))
+    const kind = round % 6
+    let [name, bytes] = [victim.name, Buffer.from(content)]
+    if (kind === 0) bytes[at] = (bytes[at] ?? 0) ^ (1 << integer(random, 0, 7))
+    if (kind === 1) bytes.fill(0, at, end)
+    if (kind === 2) for (let index = at; index < end; index += 1) bytes[index] = integer(random, 0, 255)
+    if (kind === 3) bytes = bytes.subarray(0, at)
+    if (kind === 4) content.copy(bytes, at, 0, end - at)
+    if (kind === 5) name = name.replace(/\d(?=-)/, (digit) => String((Number(digit) + 1) % 10))
+    await writeFile(join(folder.path, name), bytes)
+    for (const each of others) await writeFile(join(folder.path, each.name), each.content)
+    const { deliver, delivered } = recorder()
+    const spool = await folder.open({ deliver })
+    await until(() => spool.size === 0)
+    await spool.close()
+    const sent = new Map(
+      segments.flatMap((each) => each.deliveries).map((each) => [each.notification.id, each]),
+    )
+    for (const each of delivered) expect(each).toEqual(sent.get(each.notification.id))
+    const ids = idsOf(delivered)
+    expect(new Set(ids).size).toBe(ids.length)
+    let offset = 0
+    const whole = victim.deliveries.filter((_, index) => {
+      const line = Buffer.from(victim.lines[index] ?? '')
+      offset += line.length
+      return kind !== 5 && bytes.subarray(offset - line.length, offset).equals(line)
+    })
+    const expected = [...whole, ...others.flatMap(({ deliveries }) => deliveries)]
+    expect(idsOf(expected).filter((id) => !ids.includes(id))).toEqual([])
+    expect(folder.damages.length > 0).toBe(kind === 5 || !bytes.equals(content))
+  }
+})
+
+test('100,000 waiting deliveries are names to a start, take little memory, and come in the order in which they were kept', async () => {
+  await using folder = await spoolFolder()
+  setFlagsFromString('--expose_gc')
+  const collect: () => void = runInNewContext('gc')
+  const heapUsed = () => {
+    collect()
+    return process.memoryUsage().heapUsed
+  }
+  const before = heapUsed()
+  const first = await folder.open({ deliver: never })
+  for (let id = 0; id < 100_000; id += 500) {
+    await Promise.all(Array.from({ length: 500 }, (_, index) => keep(first, numbered(id + index))))
+  }
+  expect(heapUsed() - before).toBeLessThan(12 * 2 ** 20)
+  await first.close({ timeoutMs: 0 })
+  const operations: string[] = []
+  const files = filesWith({
+    before: (operation, file) => void operations.push(`${operation} ${file.slice(folder.path.length)}`),
+  })
+  let next = 0
+  const deliver = ({ notification }: { notification: { id: string } }) => {
+    if (notification.id === `n${next}`) next += 1
+  }
+  const second = await folder.open({ deliver, concurrency: 1 }, files)
+  expect(operations).toEqual(['readdir '])
+  expect(second.size).toBe(100_000)
+  await until(() => next > 2_000)
+  // One segment is read at a time.
+  expect(new Set(operations.filter((each) => each.startsWith('read '))).size).toBeLessThanOrEqual(
+    2 + next / 4_000,
+  )
+  await second.close({ timeoutMs: 0 })
+})
+
+test('an outage makes no files: a failed delivery stays where it is, and moves once most of its segment is done', async () => {
+  await using folder = await spoolFolder()
+  const text = 'x'.repeat(10_000)
+  const isStuck = ({ notification }: { notification: { id: string } }) =>
+    Number(notification.id.slice(1)) % 40 === 0
+  const deliver = (delivery: Parameters<typeof isStuck>[0]) => {
+    if (isStuck(delivery)) throw new Error('away')
+  }
+  await using spool = await folder.open({ deliver, concurrency: 100 })
+  await Promise.all(Array.from({ length: 400 }, (_, id) => keep(spool, numbered(id, { text }))))
+  await until(() => spool.size === 10)
+  const bytes = async () => {
+    const sizes = (await folder.names()).map(async (name) => (await stat(join(folder.path, name))).size)
+    return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)
+  }
+  expect(await folder.names()).toHaveLength(4)
+  expect(await bytes()).toBeGreaterThan(4 * 2 ** 20 - 10 ** 6)
+  // The open segment, and twice the ten deliveries.
+  await expect.poll(bytes, { timeout: 30_000 }).toBeLessThan(2 ** 20 + 2 * 10 * 10_300)
+  expect(spool.size).toBe(10)
+})
+
+test('a clock that was ahead hides no age: ids keep the order, times are what the clock said', async () => {
+  await using folder = await spoolFolder()
+  await fs.mkdir(folder.path, { mode: 0o700 })
+  const ahead = segmentOf((Date.now() + 365 * 86_400_000) * 1_000, [numbered(1)])
+  await writeFile(join(folder.path, ahead.name), ahead.content)
+  const startedAt = Date.now()
+  const { deliver, delivered } = recorder(({ notification }) =>
+    notification.id === 'n1' ? undefined : never(),
+  )
+  const spool = await folder.open({ deliver, concurrency: 1 })
+  await keep(spool, numbered(2))
+  await until(() => delivered.length === 2)
+  expect(idsOf(delivered)).toEqual(['n1', 'n2'])
+  expect(spool.oldestReceivedAt).toBeGreaterThanOrEqual(startedAt)
+  expect(spool.oldestReceivedAt).toBeLessThanOrEqual(Date.now())
+  await spool.close({ timeoutMs: 0 })
+})
+
+test('the trace of a callback is kept with its delivery, and with its dead letter', async () => {
+  await using folder = await spoolFolder()
+  const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`
+  const seen: unknown[] = []
+  const first = await folder.open({ deliver: never })
+  const keepWith = (id: number, value: string | undefined) => {
+    const delivery = numbered(id)
+    const header = (name: string) => (name === 'traceparent' ? value : undefined)
+    return first.keep(delivery.notification, { delivery, header })
+  }
+  await keepWith(1, traceparent)
+  for (const [index, other] of [
+    undefined,
+    '',
+    `${traceparent} `,
+    'a\nb',
+    traceparent.toUpperCase(),
+  ].entries()) {
+    await keepWith(index + 2, other)
+  }
+  await first.close({ timeoutMs: 0 })
+  const options = {
+    deliver: (_delivery: unknown, given: { traceparent?: string | undefined }) =>
+      void seen.push(given.traceparent),
+  }
+  await using second = await folder.open(options)
+  await until(() => second.size === 0)
+  expect(seen).toEqual([traceparent, undefined, undefined, undefined, undefined, undefined])
+})
+
+test('a damage in the open segment of a killed process is reported, too, and its other deliveries are delivered', async () => {
+  await using folder = await spoolFolder()
+  const first = await folder.open({ deliver: never })
+  for (const id of [1, 2, 3]) await keep(first, numbered(id))
+  const copy = `${folder.path}-copy`
+  await fs.mkdir(copy, { mode: 0o700 })
+  const [name = ''] = (await readdir(folder.path)).filter((each) => each.endsWith('.open'))
+  const text = await readFile(join(folder.path, name), 'utf8')
+  await writeFile(join(copy, name), text.replace('n2', 'N2'))
+  await first.close({ timeoutMs: 0 })
+  const { deliver, delivered } = recorder()
+  const damages: SpoolDamage[] = []
+  await using spool = await openSpool({ path: copy, deliver, onDamaged: (damage) => damages.push(damage) })
+  await until(() => spool.size === 0)
+  expect(idsOf(delivered)).toEqual(['n1', 'n3'])
+  expect(damages).toHaveLength(1)
+  expect(await lettersOf(spool)).toEqual([])
+})
