@@ -1,9 +1,9 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import fs, { mkdir, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import fs, { chown, mkdir, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { connect, type Socket } from 'node:net'
-import { join, relative } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { ConfigurationError } from 'notification-subscriber'
@@ -275,6 +275,62 @@ describe('one process at a time has a spool open', () => {
     await realTime(2_500)
     const lost = expect.objectContaining({ event: 'spool.lock-lost' })
     expect(lines.map(([fields]) => fields)).not.toContainEqual(lost)
+  })
+
+  test.each(['EACCES', 'EIO', 'ESTALE'])(
+    'a folder that cannot be looked at for a moment (%s) is no lost lock',
+    async (code) => {
+      await using folder = await spoolFolder()
+      await using spool = await folder.open()
+      const { lstat } = fs
+      let looks = 0
+      fs.lstat = (async () => {
+        looks += 1
+        throw Object.assign(new Error(code), { code })
+      }) as never
+      syncBuiltinESMExports()
+      await until(() => looks === 2)
+      fs.lstat = lstat
+      syncBuiltinESMExports()
+      await keep(spool, numbered(1))
+    },
+  )
+
+  test('another file in the place of the lock is a lost lock', async () => {
+    await using folder = await spoolFolder()
+    const { lines, ...logger } = recordingLogger()
+    await using _spool = await folder.open({ logger })
+    const [lock = ''] = await folder.names(/\.lock$/)
+    await writeFile(join(folder.path, 'other'), '')
+    await fs.rename(join(folder.path, 'other'), join(folder.path, lock))
+    await until(() => lines.some(([fields]) => Object(fields).event === 'spool.lock-lost'))
+  })
+
+  test('a lock that this user may not try is refused with its owner', async ({ skip }) => {
+    skip(process.getuid?.() !== 0, 'only root may act for another user')
+    await using folder = await spoolFolder()
+    await (await folder.open()).close()
+    await writeFile(join(folder.path, '0123456789ab-16.lock'), '', { mode: 0o600 })
+    for (const path of [dirname(folder.path), folder.path]) await chown(path, 12_345, 12_345)
+    process.seteuid?.(12_345)
+    const refused = lockFolder(folder.path, 16).finally(() => process.seteuid?.(0))
+    const { message } = await refused.then(String, (error) => error)
+    const shown = message.replace(folder.path, '<folder>')
+    await expectPage('spool-lock-of-another-user', { 'a lock of another user': shown })
+    expect(await folder.names(/\.lock/)).toEqual(['0123456789ab-16.lock'])
+  })
+
+  test('the lock of a process that ended unexpectedly says how many deliveries it may have had in flight', async () => {
+    await using folder = await spoolFolder()
+    await (await folder.open()).close()
+    for (const concurrency of [3, 40])
+      await writeFile(join(folder.path, `0123456789ab-${concurrency}.lock`), '')
+    const lock = await lockFolder(folder.path, 16)
+    expect(lock.inFlightBefore).toBe(40)
+    await lock.release()
+    const next = await lockFolder(folder.path, 16)
+    expect(next.inFlightBefore).toBe(0)
+    await next.release()
   })
 
   test('a process whose new lock another one removes tries again', async () => {
