@@ -1,5 +1,5 @@
 /** How the page and the terminal say what happened. */
-import { isError } from '../shared/statuses.js'
+import { isConflict, isError } from '../shared/statuses.js'
 import type { RecordedRequest } from './activity.js'
 import type { PlannedFault } from './faults.js'
 import type { EndReason } from './service/subscription-store.js'
@@ -11,19 +11,28 @@ export const endReasons: Readonly<Record<EndReason, string>> = {
   'by-request': 'the page or the program ended it',
 }
 
-/** `neutral`: a 409 to an identical subscription, by which a keeper proves that the subscription exists. */
-export type Tone = 'good' | 'bad' | 'neutral' | 'pending'
-
-export function toneOf(entry: {
+interface Ending {
   readonly status?: number | undefined
   readonly error?: string | undefined
   readonly durationMs?: number | undefined
   readonly refusal?: RecordedRequest['refusal'] | undefined
-}): Tone {
-  const { status, error, durationMs, refusal } = entry
+}
+
+/** A 409 to an identical subscription is no failure: a keeper proves by it that the subscription exists. */
+export function isFailed({ status, error, durationMs, refusal }: Ending): boolean {
+  if (durationMs === undefined || refusal?.code === 'duplicate_subscription') return false
+  return error !== undefined || status === undefined || isError(status)
+}
+
+/** `neutral`: a 409 of the emulator, whatever its reason. */
+export type Tone = 'good' | 'bad' | 'neutral' | 'pending'
+
+export function toneOf(ending: Ending): Tone {
+  const { status, error, durationMs } = ending
   if (durationMs === undefined) return 'pending'
-  if (refusal?.code === 'duplicate_subscription') return 'neutral'
-  return error === undefined && status !== undefined && !isError(status) ? 'good' : 'bad'
+  // A callback that was answered 409 has an error.
+  if (status !== undefined && isConflict(status) && error === undefined) return 'neutral'
+  return isFailed(ending) ? 'bad' : 'good'
 }
 
 /** The fault that an entry met, in few words. */

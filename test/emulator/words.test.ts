@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { PlannedFault } from '../../src/emulator/faults.js'
-import { durationInWords, plannedInWords, toneOf } from '../../src/emulator/words.js'
+import { durationInWords, isFailed, plannedInWords, toneOf } from '../../src/emulator/words.js'
 
 test.each([
   [0, '0 ms'],
@@ -42,7 +42,19 @@ test.each([
   ['bad', { status: 204, error: 'broke off', durationMs: 1 }],
   ['bad', { durationMs: 1 }],
   ['neutral', { status: 409, durationMs: 1, refusal: { code: 'duplicate_subscription', message: '' } }],
-  ['bad', { status: 409, durationMs: 1, refusal: { code: 'partial_overlap', message: '' } }],
+  ['neutral', { status: 409, durationMs: 1, refusal: { code: 'partial_overlap', message: '' } }],
+  ['bad', { status: 409, error: 'a callback that was answered 409', durationMs: 1 }],
 ] as const)('the tone is %s of %j', (tone, entry) => {
   expect(toneOf(entry)).toBe(tone)
+})
+
+test.each([
+  [false, {}],
+  [false, { status: 204, durationMs: 1 }],
+  [true, { status: 500, durationMs: 1 }],
+  [true, { durationMs: 1 }],
+  [false, { status: 409, durationMs: 1, refusal: { code: 'duplicate_subscription', message: '' } }],
+  [true, { status: 409, durationMs: 1, refusal: { code: 'partial_overlap', message: '' } }],
+] as const)('that it failed is %s of %j', (failed, entry) => {
+  expect(isFailed(entry)).toBe(failed)
 })

@@ -12,6 +12,7 @@ import {
 } from 'notification-subscriber/webhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readFlags, UsageError } from '../../src/cli/command.js'
+import { reasonOf } from '../../src/emulator/page/browser/format.js'
 import { filterEntries } from '../../src/emulator/page/browser/search.js'
 import { masked } from '../../src/emulator/page/mask.js'
 import { entryView } from '../../src/emulator/page/views.js'
@@ -21,7 +22,7 @@ import { credentials, type FakeService, fakeService, subscription } from '../sup
 
 /** A module of the page in the browser, which is compiled by other rules than the tests. */
 const { prettyJson, tokens }: { prettyJson: Read; tokens: RegExp } = await import(
-  '../../src/emulator/page/browser/json-text.js' as string
+  '../../src/emulator/page/browser/text.js' as string
 )
 
 const smallLength = 128 * 1024
@@ -406,6 +407,12 @@ describe('the page of the emulator', () => {
       filterEntries([entry], { kind: 'all', text })
     },
     ['« »x', '#«1»x', '/api/subscriptions/«1»x', '«ab »'],
+  )
+
+  readers(
+    'why a callback failed',
+    (text) => reasonOf({ kind: 'callback', status: 500, durationMs: 1, answer: { body: text } } as never),
+    ['<«a»', '«<»', '<«>»', '<«> »', '«\n»'],
   )
 
   readers('JSON', (text) => [prettyJson(text), text.replace(tokens, '')], [

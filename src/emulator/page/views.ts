@@ -39,6 +39,7 @@ export type PlannedFaultView = ReturnType<typeof faultView>
 export type RequestView = ReturnType<typeof requestView>
 export type CallbackView = ReturnType<typeof callbackView>
 export type NoteView = ReturnType<typeof noteView>
+export type EndView = Extract<NoteView, { kind: 'ended' }>
 export type EntryView = RequestView | CallbackView | NoteView
 export type AnswerView = ReturnType<typeof answerView>
 export type Snapshot = ReturnType<typeof snapshotOf>

@@ -23,7 +23,7 @@ const timeLine = (page: Page) => page.locator('#time-line-list')
 const subscriptions = (page: Page) => page.locator('#subscriptions-list')
 const details = (page: Page) => page.getByRole('region', { name: 'Details' })
 /** A row of one of the lists. */
-const row = (page: Page, text: RegExp) => page.locator('a.row').filter({ hasText: text })
+const row = (page: Page, text: RegExp) => page.locator('.list a.row').filter({ hasText: text })
 const choose = (page: Page, name: RegExp) => page.getByRole('radio', { name }).check()
 const openTab = (page: Page, name: string) => page.getByRole('navigation').getByRole('link', { name }).click()
 
@@ -72,7 +72,7 @@ describe('the page', () => {
     await using world = await World.start()
     const page = await world.open(browser)
     await world.subscribe('alice')
-    await row(page, /alice#1/).waitFor()
+    await row(page, /alice #1/).waitFor()
     await openTab(page, 'Send')
     // The form has the user who is subscribed, in its field and in the payload.
     await expect.poll(() => page.getByLabel('Payload').inputValue()).toContain('"username": "alice"')
@@ -110,18 +110,38 @@ describe('the page', () => {
     world.answers.push({ status: 500, body: '{"message":"no database","got":"secret-of-the-receiver"}' })
     await world.notify('alice')
     const page = await world.open(browser)
-    await row(page, /empathyCueOpened#1/).click()
+    await row(page, /empathyCueOpened #1/).click()
     const pane = details(page)
     await pane.getByText("The receiver's answer").waitFor()
-    await pane.getByText('"no database"').waitFor()
+    await pane.getByText('"no database"').last().waitFor()
     await pane.getByText('content-type').first().waitFor()
     expect(await page.content()).not.toContain('secret-of-the-receiver')
+  })
+
+  test('says first why a callback failed, and with which secret it was sent', async () => {
+    await using world = await World.start()
+    await world.subscribe('alice', { token: 'secret-of-the-receiver' })
+    await world.subscribe('bob')
+    const page404 =
+      '<!doctype html><html><head><title>Error</title></head><body><pre>Cannot POST /</pre></body>'
+    world.answers.push({ status: 401, body: '{"error":"wrong token"}' }, { status: 404, body: page404 })
+    await world.notify('alice')
+    await world.notify('bob')
+    const page = await world.open(browser)
+    await row(page, /empathyCueOpened #1.*for alice · {"error":"wrong token"}/).click()
+    await details(page).getByText('wrong token').first().waitFor()
+    const shown = () => details(page).textContent()
+    expect(await shown()).toMatch(/^empathyCueOpened ?401.*{"error":"wrong token"}.*token••••••••POST https:/)
+    await page.getByRole('button', { name: 'Show secrets' }).click()
+    await expect.poll(shown).toMatch(/^empathyCueOpened ?401.*tokensecret-of-the-receiverPOST https:/)
+    await row(page, /404.*for bob · Error Cannot POST \//).click()
+    await expect.poll(shown).toMatch(/^empathyCueOpened ?404.*Error Cannot POST \/Sent without a parameter: /)
   })
 
   test('shows what the emulator answered to a create, and leads to the subscription that it made', async () => {
     await using world = await World.start('alice')
     const page = await world.open(browser)
-    await row(page, /create#1/).click()
+    await row(page, /create #1/).click()
     await details(page).getByText("The emulator's answer").waitFor()
     await details(page).getByText('"subscription_id"').waitFor()
     await details(page).getByRole('link', { name: 'Subscription #1' }).click()
@@ -132,7 +152,7 @@ describe('the page', () => {
     await details(page).getByRole('button', { name: 'Show only its entries' }).click()
     await expect
       .poll(() => timeLine(page).locator('a.row').allTextContents())
-      .toEqual([expect.stringMatching(/create#1/)])
+      .toEqual([expect.stringMatching(/create #1/)])
   })
 
   test('shows the end of a subscription with the three failures before it, and their answers', async () => {
@@ -153,8 +173,39 @@ describe('the page', () => {
         ),
       )
     await choose(page, /^Ended 1$/)
-    await row(page, /alice#1.*three callbacks in a row failed/).click()
+    await row(page, /alice #1.*three callbacks in a row failed/).click()
     await details(page).getByText('It ended because three callbacks in a row failed.').waitFor()
+  })
+
+  test('shows an end by three failures in red wherever it stands, and another end nowhere in red', async () => {
+    await using world = await World.start('alice')
+    world.answers.push(...Array.from({ length: 3 }, () => ({ status: 500, body: '' })))
+    await world.notify('alice', 3)
+    await world.subscribe('bob')
+    world.emulator.endSubscription(2)
+    const page = await world.open(browser)
+    await choose(page, /^Ended 2$/)
+    const coloursOf = (text: string) =>
+      page.evaluate<string[]>(`[...document.querySelectorAll('main span')]
+        .filter(({ firstChild }) => firstChild?.data === '${text}')
+        .map((element) => getComputedStyle(element).color)`)
+    const red = await page.evaluate<string>(`getComputedStyle(document.querySelector('.status.bad')).color`)
+    for (const [place, times] of [
+      ['time-line', 2],
+      // A callback, the end, and the subscription.
+      ['entry-3', 3],
+      ['entry-6', 3],
+      ['subscription-1', 4],
+      ['subscription-2', 2],
+    ] as const) {
+      await page.evaluate(`location.hash = '${place}'`)
+      await expect
+        .poll(() => coloursOf('three callbacks in a row failed'))
+        .toEqual(Array.from({ length: times }, () => red))
+      const others = await coloursOf('the page or the program ended it')
+      expect(others).not.toEqual([])
+      expect(others).not.toContain(red)
+    }
   })
 
   test('shows the callbacks of one notification together', async () => {
@@ -166,12 +217,12 @@ describe('the page', () => {
     const page = await world.open(browser)
     const groups = page.locator('.group')
     await expect.poll(() => groups.count()).toBe(2)
-    expect(await groups.last().textContent()).toMatch(/empathyCueOpened2 callbacks1 failure/)
+    expect(await groups.last().textContent()).toMatch(/empathyCueOpened 2 callbacks1 failure/)
     await groups.last().getByRole('link').first().click()
     await details(page).getByText('Other callbacks of this notification').waitFor()
     // A filter that leaves one of them shows it on its own.
     await choose(page, /^Failures$/)
-    await row(page, /empathyCueOpened#\d.*500/).waitFor()
+    await row(page, /empathyCueOpened #\d.*500/).waitFor()
     expect(await groups.count()).toBe(0)
   })
 
@@ -250,6 +301,9 @@ describe('the page', () => {
     await row(page, /create.*409.*covers some of the users/).click()
     await details(page).getByText('Subscription 1 covers some of the users').first().waitFor()
     expect(await row(page, /create.*409/).count()).toBe(1)
+    // Of one colour.
+    await choose(page, /^All$/)
+    expect(await page.locator('.list .status.neutral').allTextContents()).toEqual(['409', '409'])
   })
 
   test('plans faults, and lifts one of them', async () => {
@@ -267,18 +321,18 @@ describe('the page', () => {
     await page.getByLabel('What fails').selectOption('Callbacks')
     expect(await page.getByLabel('How they fail').inputValue()).toBe('status')
     await world.notify('alice', 2)
-    await expect.poll(() => row(page, /empathyCueOpened#1.*fault: status 503/).count()).toBe(2)
+    await expect.poll(() => row(page, /empathyCueOpened #1.*fault: status 503/).count()).toBe(2)
     await page.getByRole('button', { name: 'Lift', exact: true }).first().click()
     await page.getByText('Every callback:').waitFor({ state: 'hidden' })
     await world.notify('alice')
-    await row(page, /empathyCueOpened#1.*204/).waitFor()
+    await row(page, /empathyCueOpened #1.*204/).waitFor()
     await page.getByText('The next 2 token requests: status 503').waitFor()
   })
 
   test('ends a subscription, and fails the next callback of one', async () => {
     await using world = await World.start('alice')
     const page = await world.open(browser)
-    await row(page, /alice#1/).click()
+    await row(page, /alice #1/).click()
     await page.getByRole('button', { name: 'Fail its next callback' }).click()
     await page.getByRole('link', { name: 'Faults 1' }).waitFor()
     await world.notify('alice')
@@ -377,11 +431,11 @@ describe('the page', () => {
     expect(before).toHaveLength(7)
     await page.reload()
     await expect.poll(texts).toEqual(before)
-    await page.getByText('Ended 1').waitFor()
+    await page.getByText('Ended 1', { exact: true }).waitFor()
 
     for (let i = 0; i < 1_000; i++) await world.emulator.fetch(new Request(`${world.emulator.baseUrl}/${i}`))
     await page.getByText('7 older entries are not shown: the newest 1,000 are.').waitFor()
-    await page.getByText('Ended 1').waitFor()
+    await page.getByText('Ended 1', { exact: true }).waitFor()
   })
 
   test('shows what came before it was ready to listen', async () => {
@@ -393,7 +447,7 @@ describe('the page', () => {
       window.setTimeout = (callback, delay = 0) => setTimeout(callback, delay + 500)
     `)
     await page.reload()
-    await row(page, /alice#1/).waitFor()
+    await row(page, /alice #1/).waitFor()
     await page.getByText('Live', { exact: true }).waitFor()
   })
 
@@ -433,7 +487,7 @@ describe('the page', () => {
     await details(page).getByText('a-secret-of-the-receiver').waitFor()
     await page.reload()
     await details(page).getByText('a-secret-of-the-receiver').waitFor()
-    await row(page, /alice#1/).click()
+    await row(page, /alice #1/).click()
     await details(page).getByText('a-secret-of-the-receiver').waitFor()
     await page.getByRole('button', { name: 'Show secrets' }).click()
     await details(page).getByText('••••••••', { exact: true }).waitFor()
@@ -445,15 +499,15 @@ describe('the page', () => {
     await using proxy = await CuttableProxy.listen()
     const page = await world.open(browser, { proxy: { server: proxy.url } })
     await world.subscribe('alice')
-    await row(page, /alice#1/).waitFor()
+    await row(page, /alice #1/).waitFor()
     proxy.cut()
     await page.getByText('Not connected', { exact: true }).waitFor()
     await world.notify('alice')
     await world.subscribe('bob')
     proxy.mend()
-    await row(page, /empathyCueOpened#1/).waitFor()
+    await row(page, /empathyCueOpened #1/).waitFor()
     await page.getByText('Live', { exact: true }).waitFor()
-    await row(page, /bob#2/).waitFor()
+    await row(page, /bob #2/).waitFor()
     expect(await timeLine(page).locator('a.row').count()).toBe(4)
   })
 
@@ -577,6 +631,55 @@ describe('the page', () => {
       for (const name of ['Time line', 'Subscriptions', 'Send', 'Faults']) {
         expect(await page.getByRole('navigation').getByRole('link', { name }).isVisible()).toBe(true)
       }
+    }
+  })
+
+  test.each([1280, 390])('cuts no callback URL and breaks inside no word at %i pixels', async (width) => {
+    await using world = await World.start()
+    const tenant = (name: string) => `/api/v2/tenants/${name}/notifications?team=support&source=${name}`
+    for (const name of ['acme', 'globex']) await world.subscribe('alice', { token: 'secret' }, tenant(name))
+    world.answers.push({ status: 500, body: '{"message":"no database"}' })
+    await world.emulator.notify({ type: 'continuousSpeakingAgentOpened', username: 'alice' })
+    const page = await world.open(browser, { viewport: { width, height: 900 } })
+    for (const place of [
+      'time-line',
+      'subscriptions',
+      'subscription-1',
+      'entry-2',
+      'entry-4',
+      'entry-5',
+      'send',
+    ]) {
+      await page.evaluate(`location.hash = '${place}'`)
+      if (place === 'time-line') await page.getByRole('button', { name: 'Connect' }).click()
+      await sleep(100)
+      const problems = await page.evaluate<string[]>(`(() => {
+        const found = []
+        const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+        while (texts.nextNode()) {
+          const { currentNode: text } = texts
+          const box = text.parentElement
+          if (!box.checkVisibility() || box.closest('.visually-hidden')) continue
+          if (getComputedStyle(box).textOverflow === 'ellipsis') found.push('cut: ' + text.data)
+          for (const { index, 0: word } of text.data.matchAll(/[\\p{L}\\p{N}]+/gu)) {
+            const range = document.createRange()
+            range.setStart(text, index)
+            range.setEnd(text, index + word.length)
+            if (new Set(Array.from(range.getClientRects(), ({ top }) => top)).size > 1) found.push('broken: ' + word)
+          }
+        }
+        return found
+      })()`)
+      expect([place, problems]).toEqual([place, []])
+      if (place === 'time-line') await page.keyboard.press('Escape')
+    }
+    for (const name of ['acme', 'globex']) {
+      expect(
+        await subscriptions(page)
+          .locator('a.row')
+          .filter({ hasText: tenant(name) })
+          .count(),
+      ).toBe(1)
     }
   })
 

@@ -1,8 +1,9 @@
 /** What to do first: shown while there is nothing else, and by "Connect a client". */
-import type { JSX } from 'preact'
+import type { ComponentChildren, JSX } from 'preact'
 import type { Pair, ServiceView } from '../views.js'
 import { post } from './connection.js'
 import { CopyButton } from './controls.js'
+import { Breakable } from './text.js'
 
 /** The lines for `.env` and a first program: the same that the terminal prints. */
 export function ConnectGuide({ service }: { service: ServiceView }): JSX.Element {
@@ -22,15 +23,18 @@ export function ConnectGuide({ service }: { service: ServiceView }): JSX.Element
         <Snippet
           label=".env"
           what="environment variables"
-          code={linesOf(service.variables)}
           copied={async () => linesOf((await post<ServiceView>('reveal-service', {})).variables)}
-        />
+        >
+          <Breakable text={linesOf(service.variables)} />
+        </Snippet>
       </li>
       <li>
         <p>
           Subscribe in your app, and start it: <code>node --env-file=.env app.mjs</code>
         </p>
-        <Snippet label="app.mjs" what="a first program" code={program} copied={program} />
+        <Snippet label="app.mjs" what="a first program" copied={program}>
+          {program}
+        </Snippet>
       </li>
     </ol>
   )
@@ -39,8 +43,8 @@ export function ConnectGuide({ service }: { service: ServiceView }): JSX.Element
 function Snippet(props: {
   label: string
   what: string
-  code: string
   copied: string | (() => Promise<string>)
+  children: ComponentChildren
 }): JSX.Element {
   return (
     <div>
@@ -50,7 +54,7 @@ function Snippet(props: {
           Copy
         </CopyButton>
       </div>
-      <pre class="body">{props.code}</pre>
+      <pre class="body">{props.children}</pre>
     </div>
   )
 }

@@ -1,11 +1,11 @@
 /** Everything about one entry or one subscription, and what can be done with it. */
 import type { ComponentChildren, JSX } from 'preact'
-import { endReasons, toneOf } from '../../words.js'
+import { isFailed, toneOf } from '../../words.js'
 import type {
   AnswerView,
   CallbackView,
+  EndView,
   EntryView,
-  NoteView,
   Pair,
   RequestView,
   SubscriptionView,
@@ -13,11 +13,11 @@ import type {
 import { type PageState, post } from './connection.js'
 import { ActionButton, CloseButton, CopyButton } from './controls.js'
 import { curlOf } from './curl.js'
-import { EntryLinks, EntryOutcome, Pips, titleOf } from './entry.js'
-import { count, dateAndTime, formFields, isFailure, nameList, subscriptionOf } from './format.js'
-import { JsonText, prettyJson } from './json-text.js'
+import { Duration, EndReason, EntryLinks, Pips, Status, titleOf } from './entry.js'
+import { count, dateAndTime, formFields, isFailure, nameList, reasonOf, subscriptionOf } from './format.js'
 import { hrefOf, type Place } from './place.js'
 import type { Draft } from './send-form.js'
+import { Breakable, JsonText, prettyJson } from './text.js'
 
 export interface DetailsProps {
   readonly state: PageState
@@ -54,10 +54,8 @@ function subscriptionWith({ subscriptions, entries }: PageState, id: number): Su
   return subscriptions.find((each) => each.subscriptionId === id) ?? endOf(entries, id)?.subscription
 }
 
-type End = Extract<NoteView, { kind: 'ended' }>
-
-function endOf(entries: readonly EntryView[], id: number): End | undefined {
-  return entries.find((entry): entry is End => entry.kind === 'ended' && subscriptionOf(entry) === id)
+function endOf(entries: readonly EntryView[], id: number): EndView | undefined {
+  return entries.find((entry): entry is EndView => entry.kind === 'ended' && subscriptionOf(entry) === id)
 }
 
 function Entry(props: DetailsProps & { entry: EntryView }): JSX.Element {
@@ -83,7 +81,7 @@ function Entry(props: DetailsProps & { entry: EntryView }): JSX.Element {
 }
 
 /** Why a subscription ended; with the three failures, if these ended it. */
-function End({ end, entries }: { end: End; entries: readonly EntryView[] }): JSX.Element {
+function End({ end, entries }: { end: EndView; entries: readonly EntryView[] }): JSX.Element {
   const { reason, subscription, id } = end
   const failures = entries.filter(
     (entry) =>
@@ -95,7 +93,7 @@ function End({ end, entries }: { end: End; entries: readonly EntryView[] }): JSX
   return (
     <>
       <p class={reason === 'three-failures' ? 'notice-box bad' : 'notice-box'}>
-        It ended because {endReasons[reason]}.
+        It ended because <EndReason end={end} />.
       </p>
       {reason === 'three-failures' && (
         <Section title="The three failures">
@@ -107,10 +105,10 @@ function End({ end, entries }: { end: End; entries: readonly EntryView[] }): JSX
 }
 
 function Request({ entry, state }: { entry: RequestView; state: PageState }): JSX.Element {
-  const { subscriptionId, refusal, error } = entry
+  const { subscriptionId } = entry
   return (
     <>
-      <Summary entry={entry} problem={refusal?.message ?? error} />
+      <Summary entry={entry} />
       <div class="buttons">
         {subscriptionId !== undefined && <SubscriptionLink id={subscriptionId} />}
         <CurlButton entry={entry} state={state} />
@@ -123,14 +121,15 @@ function Request({ entry, state }: { entry: RequestView; state: PageState }): JS
 
 function Callback(props: DetailsProps & { entry: CallbackView }): JSX.Element {
   const { entry, state, onCompose } = props
-  const { subscriptionId, notificationId, username, error } = entry
+  const { subscriptionId, notificationId, username } = entry
+  const end = endOf(state.entries, subscriptionId)
   const isActive = state.subscriptions.some((each) => each.subscriptionId === subscriptionId)
   const siblings = state.entries.filter(
     (each) => each.kind === 'callback' && each.notificationId === notificationId && each.id !== entry.id,
   )
   return (
     <>
-      <Summary entry={entry} problem={error} />
+      <Summary entry={entry} />
       <div class="buttons">
         {isActive && entry.cutFrom === undefined && (
           <ActionButton
@@ -150,7 +149,15 @@ function Callback(props: DetailsProps & { entry: CallbackView }): JSX.Element {
         <SubscriptionLink id={subscriptionId} />
       </div>
       {!isActive && (
-        <p class="muted">Subscription #{subscriptionId} has ended: nothing is sent to it any more.</p>
+        <p>
+          Subscription #{subscriptionId} has ended
+          {end !== undefined && (
+            <>
+              , because <EndReason end={end} />
+            </>
+          )}
+          : nothing is sent to it any more.
+        </p>
       )}
       <Message title="The receiver's answer" message={entry.answer} />
       <Message title={`The callback for ${username}`} message={entry} />
@@ -179,7 +186,9 @@ function Subscription(props: DetailsProps & { subscription: SubscriptionView }):
       <p class="muted">
         {notificationTypes.join(', ')} of {nameList(usernames, shownUsers)}
       </p>
-      <p class="mono wrap">{subscription.callbackUrl}</p>
+      <p class="mono">
+        <Breakable text={subscription.callbackUrl} />
+      </p>
       {end !== undefined && <End end={end} entries={state.entries} />}
       {end === undefined && (
         <>
@@ -218,31 +227,47 @@ function Subscription(props: DetailsProps & { subscription: SubscriptionView }):
 }
 
 /** Takes the focus when something is opened by the keyboard. */
-function Heading({ children, outcome }: { children: ComponentChildren; outcome?: JSX.Element }): JSX.Element {
+function Heading({ children }: { children: ComponentChildren }): JSX.Element {
   return (
-    <div class="details-head">
-      <h2 id="details-heading" tabIndex={-1}>
-        {children}
-      </h2>
-      {outcome}
-    </div>
+    <h2 id="details-heading" tabIndex={-1}>
+      {children}
+    </h2>
   )
 }
 
-/** What it was, when it began, and what went wrong. */
-function Summary(props: { entry: RequestView | CallbackView; problem: string | undefined }): JSX.Element {
-  const { entry, problem } = props
-  const { method, target, at, fault } = entry
+/** What it was, how it ended and why. Of a failed callback also what the receiver had to check it by. */
+function Summary({ entry }: { entry: RequestView | CallbackView }): JSX.Element {
+  const { kind, method, target, at, fault, headers } = entry
+  const reason = (kind === 'request' && entry.refusal?.message) || reasonOf(entry)
   return (
     <>
-      <Heading outcome={<EntryOutcome entry={entry} />}>{titleOf(entry)}</Heading>
-      <p class="mono wrap">
-        {method} {target}
+      <Heading>
+        <Breakable text={titleOf(entry)} />
+      </Heading>
+      <p class="facts">
+        <Status entry={entry} /> <Duration entry={entry} /> <span class="muted">{dateAndTime(at)}</span>
       </p>
-      <p class="muted">{dateAndTime(at)}</p>
       {fault !== undefined && <p class="notice-box pending">A planned fault: {fault}.</p>}
-      {problem !== undefined && <p class={`notice-box ${toneOf(entry)}`}>{problem}</p>}
+      {reason && <p class={`notice-box ${toneOf(entry)}`}>{reason}</p>}
+      {kind === 'callback' && isFailed(entry) && <Parameters headers={headers} />}
+      <p class="mono">
+        {method} <Breakable text={target} />
+      </p>
     </>
+  )
+}
+
+function Parameters({ headers }: { headers: readonly Pair[] }): JSX.Element {
+  const parameters = headers.filter(([name]) => name.toLowerCase() !== 'content-type')
+  const sentence =
+    parameters.length > 0
+      ? 'Sent with the parameters'
+      : 'Sent without a parameter: a receiver that checks a secret refuses it.'
+  return (
+    <div class="field">
+      <p class={parameters.length > 0 ? 'muted' : 'pending'}>{sentence}</p>
+      {parameters.length > 0 && <Pairs pairs={parameters} />}
+    </div>
   )
 }
 
@@ -299,7 +324,7 @@ function Pairs({ pairs }: { pairs: readonly Pair[] }): JSX.Element {
       {pairs.map(([name, value]) => (
         <div key={name}>
           <dt class="muted">{name}</dt>
-          <dd>{value}</dd>
+          <dd>{value === '' ? <span class="muted">empty</span> : <Breakable text={value} />}</dd>
         </div>
       ))}
     </dl>

@@ -1,24 +1,29 @@
-/** An entry of the time line in one line, and the marks that lists and details share. */
+/** An entry in two lines, and the marks that lists and details share. */
 import type { JSX } from 'preact'
-import { clock, durationInWords, toneOf } from '../../words.js'
-import type { CallbackView, EntryView, RequestView } from '../views.js'
-import { count } from './format.js'
+import { clock, durationInWords, endReasons, toneOf } from '../../words.js'
+import type { CallbackView, EndView, EntryView, RequestView } from '../views.js'
+import { Icon } from './controls.js'
+import { count, isFailure, nameList, reasonOf, shortUrl } from './format.js'
 import { hrefOf } from './place.js'
+import { Breakable } from './text.js'
 
 /** Failures in a row that end a subscription (docs/service.md, Delivery). */
 const failuresToTheEnd = 3
 
 /** The status, or that there is none yet, or none at all. */
-export function EntryOutcome({ entry }: { entry: RequestView | CallbackView }): JSX.Element {
+export function Status({ entry }: { entry: RequestView | CallbackView }): JSX.Element {
   const { status, durationMs } = entry
   return (
-    <span class="outcome">
-      {durationMs !== undefined && <span class="muted">{durationInWords(durationMs)}</span>}
-      <span class={`status ${toneOf(entry)}`}>
-        {status ?? (durationMs === undefined ? 'waiting' : 'no answer')}
-      </span>
+    <span class={`status ${toneOf(entry)}`}>
+      {status ?? (durationMs === undefined ? 'waiting' : 'no answer')}
     </span>
   )
+}
+
+/** How long the answer took. */
+export function Duration({ entry }: { entry: RequestView | CallbackView }): JSX.Element | undefined {
+  const { durationMs } = entry
+  return durationMs === undefined ? undefined : <span class="muted">{durationInWords(durationMs)}</span>
 }
 
 /** A pip for each failure in a row. */
@@ -33,11 +38,16 @@ export function Pips({ failures }: { failures: number }): JSX.Element {
   )
 }
 
+/** Why a subscription ended: red wherever it stands if callbacks failed. */
+export function EndReason({ end }: { end: EndView }): JSX.Element {
+  return <span class={isFailure(end) ? 'bad' : undefined}>{endReasons[end.reason]}</span>
+}
+
 /** What happened, in few words. */
 export function titleOf(entry: EntryView): string {
   switch (entry.kind) {
     case 'request':
-      return entry.operation === 'unknown' ? `${entry.method} ${entry.target}` : entry.operation
+      return entry.operation === 'unknown' ? `${entry.method} ${shortUrl(entry.target)}` : entry.operation
     case 'callback':
       return entry.type
     case 'ended':
@@ -47,28 +57,77 @@ export function titleOf(entry: EntryView): string {
   }
 }
 
-/** Why a request or a callback failed: what the answer says, or why there is none. */
-export function reasonOf(entry: RequestView | CallbackView): string | undefined {
-  if (toneOf(entry) !== 'bad') return undefined
-  const refusal = entry.kind === 'request' ? entry.refusal?.message : undefined
-  return refusal ?? (entry.answer?.body.slice(0, 200) || entry.error)
+const glyphs = {
+  request: ['in', 'Request'],
+  callback: ['out', 'Callback'],
+  ended: ['ended', 'End'],
+  'tokens-revoked': ['key', 'Tokens'],
+} as const
+
+/** What it was and how it ended; below, when it began, more about it, and how long it took. */
+export function EntryLines(props: {
+  entry: EntryView
+  /** How several callbacks of one notification ended, if the entry stands for them. */
+  children?: JSX.Element
+}): JSX.Element {
+  const { entry, children } = props
+  const [glyph, word] = glyphs[entry.kind]
+  const tone = entry.kind === 'ended' && isFailure(entry) ? 'bad' : glyph
+  const single = 'target' in entry && children === undefined ? entry : undefined
+  return (
+    <>
+      <span class={`glyph ${tone}`} role="img" aria-label={word} title={word}>
+        <Icon name={glyph} />
+      </span>
+      <span class="row-title">
+        <Breakable text={titleOf(entry)} />{' '}
+        {single?.subscriptionId !== undefined && <span class="id">#{single.subscriptionId}</span>}
+      </span>
+      {single === undefined ? children : <Status entry={single} />}
+      <span class="about">
+        <span class="mono">{clock(entry.at)}</span> {entry.kind === 'callback' && `for ${entry.username}`}
+        {entry.kind === 'ended' && <EndReason end={entry} />}
+        {entry.kind === 'tokens-revoked' && 'every token issued until then is refused with 401'}
+        {single !== undefined && <About entry={single} />}
+      </span>
+      {single !== undefined && <Duration entry={single} />}
+    </>
+  )
 }
 
-/** Links to entries, those that failed with the reason. */
+function About({ entry }: { entry: RequestView | CallbackView }): JSX.Element {
+  return (
+    <>
+      {entry.kind === 'callback' && ' · '}
+      {entry.fault !== undefined && <span class="pending">fault: {entry.fault} · </span>}
+      <Reason entry={entry} />
+    </>
+  )
+}
+
+/** Why it failed, or what else there is to say about it. */
+export function Reason({ entry }: { entry: RequestView | CallbackView }): JSX.Element {
+  const reason = reasonOf(entry)
+  if (reason !== undefined) return <span class="bad">{reason}</span>
+  return <Breakable text={entry.kind === 'request' ? aboutRequest(entry) : shortUrl(entry.target)} />
+}
+
+function aboutRequest({ operation, method, target, body }: RequestView): string {
+  if (operation !== 'create') return `${method} ${shortUrl(target)}`
+  const fields = new URLSearchParams(body)
+  const users = nameList((fields.get('username') ?? '').split(','))
+  return `${users} · ${fields.get('notification_type') ?? ''} → ${shortUrl(fields.get('callback_url') ?? '')}`
+}
+
+/** Links to entries. */
 export function EntryLinks({ entries }: { entries: readonly EntryView[] }): JSX.Element {
   return (
     <ol class="entry-links">
       {entries.map((entry) => (
         <li key={entry.id}>
-          <a href={hrefOf({ view: 'entry', id: entry.id })}>
-            <span class="mono muted">{clock(entry.at).slice(0, 8)}</span>
-            <span class="ellipsis">
-              {titleOf(entry)}
-              {entry.kind === 'callback' && <span class="id"> #{entry.subscriptionId}</span>}
-            </span>
-            {'target' in entry && <EntryOutcome entry={entry} />}
+          <a class="row entry" href={hrefOf({ view: 'entry', id: entry.id })}>
+            <EntryLines entry={entry} />
           </a>
-          {'target' in entry && <p class="muted wrap">{reasonOf(entry)}</p>}
         </li>
       ))}
     </ol>

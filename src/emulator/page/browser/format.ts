@@ -1,15 +1,16 @@
 /** How addresses, numbers and names are written; src/emulator/words.ts has what the terminal writes, too. */
-import { clock, toneOf } from '../../words.js'
-import type { EntryView } from '../views.js'
+import { clock, isFailed } from '../../words.js'
+import type { CallbackView, EntryView, RequestView } from '../views.js'
 
 export function dateAndTime(at: number): string {
   // The Swedish form of a date is that of ISO 8601.
   return `${new Date(at).toLocaleDateString('sv')} ${clock(at)}`
 }
 
-/** An address without its scheme, which is nearly always https. */
+/** An address without `https:`; of a long one both ends, because addresses differ at their ends. */
 export function shortUrl(url: string): string {
-  return url.replace(/^https:\/\//, '')
+  const text = url.replace(/^https:\/\//, '')
+  return text.length > 160 ? `${text.slice(0, 60)}…${text.slice(-90)}` : text
 }
 
 export function count(number: number, one: string, many = `${one}s`): string {
@@ -25,7 +26,20 @@ export function nameList(names: readonly string[], shown = 3): string {
 /** Whether an entry is bad news: an error, a status from 400 on, or a subscription that three failures ended. */
 export function isFailure(entry: EntryView): boolean {
   if (entry.kind === 'tokens-revoked') return false
-  return entry.kind === 'ended' ? entry.reason === 'three-failures' : toneOf(entry) === 'bad'
+  return entry.kind === 'ended' ? entry.reason === 'three-failures' : isFailed(entry)
+}
+
+/** Why a request or a callback failed: what the answer says, or why there is none. */
+export function reasonOf(entry: RequestView | CallbackView): string | undefined {
+  if (!isFailed(entry)) return undefined
+  const refusal = entry.kind === 'request' ? entry.refusal?.message : undefined
+  return refusal ?? (textOf(entry.answer?.body ?? '') || entry.error)
+}
+
+/** The beginning of a body; of an HTML page what a reader sees. */
+function textOf(body: string): string {
+  const text = body.trimStart().startsWith('<') ? body.replace(/<[^<>]*>/g, ' ') : body
+  return text.replace(/\s+/g, ' ').trim().slice(0, 200)
 }
 
 /** The subscription that an entry is about, if it is about one. */

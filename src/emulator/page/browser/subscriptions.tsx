@@ -1,20 +1,21 @@
 /** The subscriptions: active ones with their failures in a row, ended ones with the reason. */
 import type { JSX } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
-import { clock, endReasons } from '../../words.js'
-import type { NoteView, SubscriptionView } from '../views.js'
+import { clock } from '../../words.js'
+import type { EndView, SubscriptionView } from '../views.js'
 import type { PageState } from './connection.js'
 import { FilterField, Segmented } from './controls.js'
-import { Pips } from './entry.js'
+import { EndReason, Pips } from './entry.js'
 import { count, nameList, shortUrl } from './format.js'
 import { List, Row } from './list.js'
 import type { Place } from './place.js'
 import { filterSubscriptions } from './search.js'
+import { Breakable } from './text.js'
 
 type Shown = 'active' | 'failing' | 'ended'
 
 /** An ended subscription has the event of its end. */
-type Listed = SubscriptionView & { readonly end?: Extract<NoteView, { kind: 'ended' }> }
+type Listed = SubscriptionView & { readonly end?: EndView }
 
 /** More rows would be slow; the filter finds the others. */
 const shownRows = 1_000
@@ -89,17 +90,18 @@ function Line({ subscription }: { subscription: Listed }): JSX.Element {
   const { subscriptionId, usernames, notificationTypes, callbackUrl, end } = subscription
   return (
     <>
-      <span class="row-line">
-        <span class="row-title ellipsis">{nameList(usernames)}</span>
-        <span class="id">#{subscriptionId}</span>
-        {end === undefined && <Pips failures={subscription.consecutiveFailures} />}
+      <span class="row-title">
+        {nameList(usernames)} <span class="id">#{subscriptionId}</span>
       </span>
-      <span class="row-line muted">
-        <span class="ellipsis">
-          {end === undefined
-            ? `${notificationTypes.join(', ')} → ${shortUrl(callbackUrl)}`
-            : `${clock(end.at).slice(0, 8)} ${endReasons[end.reason]}`}
-        </span>
+      {end === undefined && <Pips failures={subscription.consecutiveFailures} />}
+      <span class="about">
+        {end !== undefined && (
+          <>
+            {clock(end.at).slice(0, 8)} <EndReason end={end} />
+            <br />
+          </>
+        )}
+        <Breakable text={`${notificationTypes.join(', ')} → ${shortUrl(callbackUrl)}`} />
       </span>
     </>
   )

@@ -1,13 +1,12 @@
 /** What happened, the newest first: requests that came in, callbacks that went out, those of one notification together. */
-import type { ComponentChildren, JSX } from 'preact'
+import type { JSX } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
-import { clock, endReasons } from '../../words.js'
-import type { CallbackView, EntryView, RequestView } from '../views.js'
+import type { CallbackView, EntryView } from '../views.js'
 import { ConnectGuide } from './connect-guide.js'
 import type { PageState } from './connection.js'
 import { FilterField, Icon, Segmented } from './controls.js'
-import { EntryOutcome, reasonOf, titleOf } from './entry.js'
-import { count, isFailure, nameList, shortUrl } from './format.js'
+import { Duration, EntryLines, Reason, Status } from './entry.js'
+import { count, isFailure } from './format.js'
 import { List, Row } from './list.js'
 import type { Place } from './place.js'
 import { type EntryFilter, filterEntries } from './search.js'
@@ -123,7 +122,7 @@ function Entries(props: {
         class={isOfSeveral ? 'member' : 'entry'}
         item={entry}
         render={() =>
-          isOfSeveral && entry.kind === 'callback' ? <Member entry={entry} /> : <Line entry={entry} />
+          isOfSeveral && entry.kind === 'callback' ? <Member entry={entry} /> : <EntryLines entry={entry} />
         }
       />
     </li>
@@ -166,100 +165,29 @@ function grouped(entries: readonly EntryView[]): [EntryView, ...EntryView[]][] {
 
 function GroupHead({ newest, group }: { newest: CallbackView; group: readonly EntryView[] }): JSX.Element {
   const failures = group.filter(isFailure).length
-  const outcome = (
-    <span class="outcome">
-      {count(group.length, 'callback')}
-      {failures > 0 && <span class="bad">{count(failures, 'failure')}</span>}
-    </span>
-  )
   return (
-    <div class="entry group-head">
-      <TwoLines glyph="out" title={newest.type} outcome={outcome} at={newest.at}>
-        for {newest.username}
-      </TwoLines>
+    <div class="group-head entry">
+      <EntryLines entry={newest}>
+        <span class="outcome">
+          {count(group.length, 'callback')}
+          {failures > 0 && <span class="bad">{count(failures, 'failure')}</span>}
+        </span>
+      </EntryLines>
     </div>
   )
 }
 
 function Member({ entry }: { entry: CallbackView }): JSX.Element {
   return (
-    <span class="row-line">
-      <span class="id">#{entry.subscriptionId}</span>
-      <span class="muted ellipsis">{reasonOf(entry) ?? shortUrl(entry.target)}</span>
-      <EntryOutcome entry={entry} />
-    </span>
-  )
-}
-
-function Line({ entry }: { entry: EntryView }): JSX.Element {
-  const { at } = entry
-  const title = titleOf(entry)
-  switch (entry.kind) {
-    case 'request':
-    case 'callback':
-      return (
-        <TwoLines
-          glyph={entry.kind === 'request' ? 'in' : 'out'}
-          title={title}
-          id={entry.subscriptionId}
-          outcome={<EntryOutcome entry={entry} />}
-          at={at}
-        >
-          {entry.kind === 'callback' && `for ${entry.username} · `}
-          {entry.fault !== undefined && <span class="pending">fault: {entry.fault} · </span>}
-          {reasonOf(entry) ?? (entry.kind === 'request' ? aboutRequest(entry) : shortUrl(entry.target))}
-        </TwoLines>
-      )
-    case 'ended':
-      return (
-        <TwoLines glyph="ended" title={title} at={at}>
-          <span class={isFailure(entry) ? 'bad' : undefined}>{endReasons[entry.reason]}</span>
-        </TwoLines>
-      )
-    case 'tokens-revoked':
-      return (
-        <TwoLines glyph="key" title={title} at={at}>
-          every token issued until then is refused with 401
-        </TwoLines>
-      )
-  }
-}
-
-const glyphWords = { in: 'Request', out: 'Callback', ended: 'End', key: 'Tokens' }
-
-/** What it was and how it ended; below, when it began, and more about it. */
-function TwoLines(props: {
-  glyph: keyof typeof glyphWords
-  title: string
-  id?: number | undefined
-  outcome?: JSX.Element
-  at: number
-  children: ComponentChildren
-}): JSX.Element {
-  const { glyph, title, id, outcome, at, children } = props
-  return (
     <>
-      <span class={`glyph ${glyph}`} role="img" aria-label={glyphWords[glyph]} title={glyphWords[glyph]}>
-        <Icon name={glyph} />
+      <span>
+        <span class="id">#{entry.subscriptionId}</span> <Reason entry={entry} />
       </span>
-      <span class="row-line">
-        <span class="row-title ellipsis">{title}</span>
-        {id !== undefined && <span class="id">#{id}</span>}
-        {outcome}
-      </span>
-      <span class="row-line muted">
-        <span class="mono">{clock(at)}</span>
-        <span class="ellipsis">{children}</span>
+      <span class="outcome">
+        <Duration entry={entry} /> <Status entry={entry} />
       </span>
     </>
   )
-}
-
-function aboutRequest({ operation, method, target, body }: RequestView): string {
-  if (operation !== 'create') return `${method} ${target}`
-  const fields = new URLSearchParams(body)
-  const users = nameList((fields.get('username') ?? '').split(','))
-  return `${users} · ${fields.get('notification_type') ?? ''} → ${shortUrl(fields.get('callback_url') ?? '')}`
 }
 
 function Beginning({ state, onCompose }: Pick<TimeLineProps, 'state' | 'onCompose'>): JSX.Element {

@@ -1,5 +1,22 @@
-/** JSON, indented and coloured. */
-import type { JSX } from 'preact'
+/** Texts of others: broken where a reader expects it, and JSON indented and coloured. */
+import { Fragment, type JSX } from 'preact'
+
+/** After a separator of an address or a name, and before a capital letter in a word. */
+const breakPlace = /(?<=\w[/?&=_])(?=\w)|(?<=[a-z])(?=[A-Z])/
+
+/** An address or a name that breaks between its parts if it does not fit into a line. */
+export function Breakable({ text }: { text: string }): JSX.Element {
+  return (
+    <>
+      {text.split(breakPlace).map((part, index) => (
+        <Fragment key={index}>
+          {index > 0 && <wbr />}
+          {part}
+        </Fragment>
+      ))}
+    </>
+  )
+}
 
 /** A string that is not closed ends with the text: looking for its end from each quote would take quadratic time. */
 export const tokens = /("(?:\\.|[^"\\])*"?)(\s*:)?|\b(?:true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
