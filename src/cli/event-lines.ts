@@ -43,7 +43,8 @@ export function printEvents(emulator: Emulator, terminal: Terminal): void {
 function answerOf(terminal: Terminal, entry: RecordedRequest | RecordedCallback): string {
   const { status, error, durationMs, fault } = entry
   const outcome = status === undefined ? excerpt(error ?? 'no answer', 200) : `${status}`
-  const notes = [durationInWords(durationMs ?? 0), ...(fault === undefined ? [] : ['injected fault'])]
+  const refusal = 'refusal' in entry ? entry.refusal?.code : undefined
+  const notes = [durationInWords(durationMs ?? 0), refusal, fault && 'injected fault'].filter(Boolean)
   return `${terminal.paint(colours[toneOf(entry)], outcome)}  ${terminal.paint('dim', notes.join(', '))}`
 }
 

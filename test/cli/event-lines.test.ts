@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { startEmulator } from 'notification-subscriber/emulator'
 import { expect, onTestFinished, test } from 'vitest'
 import { printEvents } from '../../src/cli/event-lines.js'
-import { created, Receiver } from '../emulator/support.js'
+import { create, created, Receiver } from '../emulator/support.js'
 import { recordingTerminal } from './support.js'
 
 /** Plays a short life with secrets, and a user name that would clear a terminal. */
@@ -13,7 +13,9 @@ async function printed(json: boolean): Promise<string[]> {
   onTestFinished(() => emulator.close())
   printEvents(emulator, terminal)
   const username = 'eve\u001b[2J'
-  await created(emulator, { users: username, url: `${receiver.url}?key=hush`, fields: { token: 'hush' } })
+  const subscription = { users: username, url: `${receiver.url}?key=hush`, fields: { token: 'hush' } }
+  await created(emulator, subscription)
+  await create(emulator, { ...subscription, users: `${username},mallory` })
   receiver.reactions.push(204)
   emulator.injectFault('callback', { status: 503 }, { times: 3 })
   for (let i = 0; i < 3; i++) await emulator.notify({ type: 'lowEnergyAgentOpened', username })
@@ -28,6 +30,7 @@ test('lines for people have no secrets and no control characters', async () => {
   expect(lines.map((line) => line.replace(/^[\d:]+ +/, '').replace(/\d+ ms/, 'N ms'))).toEqual([
     'created   1  behavioral of eve [2J → <receiver>?…',
     'request   POST  /api/subscriptions  201  N ms',
+    'request   POST  /api/subscriptions  409  N ms, partial_overlap',
     'callback  1 → <receiver>?…  503  N ms, injected fault',
     'callback  1 → <receiver>?…  503  N ms, injected fault',
     'callback  1 → <receiver>?…  503  N ms, injected fault',
@@ -40,7 +43,7 @@ test('lines for programs have the fields, without headers, bodies and secrets', 
   expect(lines.join('\n')).not.toContain('hush')
   const events = lines.map((line) => JSON.parse(line))
   expect(events.map(({ event }) => event)).toEqual([
-    ...['created', 'request', 'callback', 'callback', 'callback', 'ended'],
+    ...['created', 'request', 'request', 'callback', 'callback', 'callback', 'ended'],
   ])
   const subscription = {
     subscriptionId: 1,
@@ -50,7 +53,7 @@ test('lines for programs have the fields, without headers, bodies and secrets', 
     parameterNames: ['token'],
   }
   expect(events[0]).toEqual({ event: 'created', ...subscription, consecutiveFailures: 0 })
-  expect(events[2]).toEqual({
+  expect(events[3]).toEqual({
     event: 'callback',
     id: 1,
     startedAt: expect.any(Number),
@@ -62,5 +65,5 @@ test('lines for programs have the fields, without headers, bodies and secrets', 
     fault: { status: 503 },
   })
   const last = { ...subscription, consecutiveFailures: 3, reason: 'three-failures' }
-  expect(events[5]).toEqual({ event: 'ended', ...last })
+  expect(events[6]).toEqual({ event: 'ended', ...last })
 })
