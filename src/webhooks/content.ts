@@ -189,7 +189,9 @@ async function decompress(
 ): Promise<{ readonly read: ReadBody<Uint8Array>; readonly failure?: string }> {
   try {
     // Narrows the type only: a body is never in shared memory.
-    const compressed: ReadableStream<Uint8Array> = new Blob([bytes as Uint8Array<ArrayBuffer>]).stream()
+    const compressed: ReadableStream<Uint8Array<ArrayBuffer>> = new Blob([
+      bytes as Uint8Array<ArrayBuffer>,
+    ]).stream()
     const content: ReadableStream<Uint8Array> = compressed.pipeThrough(decompressorOf(format))
     return { read: await readWebStream(content, maxBytes) }
   } catch (thrown) {
@@ -211,7 +213,8 @@ function decompressorOf(
     const zlib: Zlib = Object(load?.('node:zlib'))
     const make = format === 'brotli' ? zlib.createBrotliDecompress : zlib.createZstdDecompress
     if (make === undefined) throw error
-    return load('node:stream').Duplex.toWeb(make())
+    // Without types: those of Node.js are not the DOM's, with which the emulator's page compiles this file.
+    return Object(load('node:stream')).Duplex.toWeb(make())
   }
 }
 
