@@ -47,6 +47,9 @@ export const documentedNotificationTypes = {
  */
 export type DocumentedNotificationType = (typeof documentedNotificationTypes)[NotificationType][number]
 
+/** The test delivery of `notification-subscriber check`, of no subscription: a receiver accepts it and calls no handler. */
+export const testDelivery = { subscriptionId: 0, type: 'configurationCheck' } as const
+
 /** Any integer. Not `z.int()`, which refuses integers beyond 2^53, which the service may send. */
 export const integer = z.number().refine(Number.isInteger, 'must be an integer').meta({ type: 'integer' })
 

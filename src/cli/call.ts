@@ -10,6 +10,8 @@ import { afterNoAnswer, type CalledOperation, nextStepAfter } from './next-step.
 import { type Interruption, onInterruption } from './signals.js'
 import type { Terminal } from './terminal.js'
 
+const findCause = 'To see which step fails, run notification-subscriber check with the same variables'
+
 export interface ServiceCall<Result> {
   readonly operation: CalledOperation
   readonly call: (client: NotificationClient, options: CallOptions) => Promise<Result>
@@ -53,7 +55,7 @@ export async function callService<Result>(given: ServiceCall<Result>): Promise<R
       throw new UsageError(sentences.join('; '))
     }
     if (!(error instanceof NotificationError)) throw error
-    const next = nextStepAfter(error, operation)
+    const next = nextStepAfter(error, operation) ?? findCause
     const { code, message } = error
     terminal.event('failed', { code, status: 'status' in error ? error.status : undefined, message, next })
     throw new CommandFailure(`✘ ${code}: ${message}\n  → ${next}`)

@@ -1,6 +1,7 @@
 /** What a person does next after a call failed, in words of the command line. */
 import { routeVariable } from '../client/environment.js'
-import type { AnyNotificationError, ApiError } from '../errors.js'
+import type { AnyNotificationError, ApiError, ConnectionError } from '../errors.js'
+import { isOfProxy } from '../http/connection-error.js'
 import type { Operation } from '../shared/routes.js'
 import {
   isAbsent,
@@ -15,8 +16,6 @@ import {
 
 export type CalledOperation = 'token' | 'create' | Operation
 
-const findCause = 'To see which step fails, run notification-subscriber check with the same variables'
-
 const recreate =
   'run it again with --recreate-if-exists: that leaves exactly one subscription, and prints its ID'
 
@@ -28,7 +27,8 @@ export const afterNoAnswer: Readonly<Record<CalledOperation, string>> = {
   unsubscribe: 'The subscription may have ended. Running it again is safe',
 }
 
-export function nextStepAfter(error: AnyNotificationError, operation: CalledOperation): string {
+/** `undefined` if the cause is elsewhere: `check` finds it. */
+export function nextStepAfter(error: AnyNotificationError, operation: CalledOperation): string | undefined {
   switch (error.code) {
     case 'TOKEN_REQUEST':
       return error.intermediary !== undefined
@@ -45,14 +45,14 @@ export function nextStepAfter(error: AnyNotificationError, operation: CalledOper
     case 'API':
       return nextAfterAnswer(error, operation)
     case 'CONNECTION':
-      return nextAfterConnection(error, 'NOTIFICATION_CA_FILE', findCause)
+      return nextAfterConnection(error)
     case 'TIMEOUT':
-      return error.phase === 'answer' ? afterNoAnswer[operation] : findCause
+      return error.phase === 'answer' ? afterNoAnswer[operation] : undefined
     case 'RESPONSE_VALIDATION':
     case 'OUTCOME_UNKNOWN':
-      return operation === 'token' ? findCause : afterNoAnswer[operation]
+      return operation === 'token' ? undefined : afterNoAnswer[operation]
     default:
-      return findCause
+      return undefined
   }
 }
 
@@ -61,7 +61,7 @@ export function lookAtIntermediary(variable: string): string {
   return `Check ${variable}, and the rules, routes and log of what answered`
 }
 
-function nextAfterAnswer({ intermediary, status }: ApiError, operation: CalledOperation): string {
+function nextAfterAnswer({ intermediary, status }: ApiError, operation: CalledOperation): string | undefined {
   if (intermediary !== undefined) return lookAtIntermediary('NOTIFICATION_BASE_URL')
   if (isUnauthorized(status)) return otherEnvironment
   if (isForbidden(status)) return notActivated
@@ -71,7 +71,7 @@ function nextAfterAnswer({ intermediary, status }: ApiError, operation: CalledOp
   }
   return isInvalidInput(status)
     ? 'The service refused a value of the call: its answer may say which'
-    : findCause
+    : undefined
 }
 
 function anotherRoute(operation: Operation): string {
@@ -101,15 +101,19 @@ export function nextAfterTokenRefusal(status: number, error: string | undefined)
   return 'Try again later. If it stays so, ask the operator of the authorization server'
 }
 
-/**
- * What to do after a failed connection.
- *
- * @param trust - the variable or flag that names certificates to trust
- */
-export function nextAfterConnection(error: unknown, trust: string, otherwise: string): string {
-  const { cause }: { cause?: { code?: string } } = Object(error)
-  const isUntrusted = /SELF_SIGNED|UNABLE_TO/.test(cause?.code ?? '')
-  return isUntrusted
-    ? `If you trust the server, name a file with its authority's certificate: ${trust}`
-    : otherwise
+/** Whether the certificate of the server is signed by an authority that is not trusted here. */
+export function isUntrusted(error: ConnectionError): boolean {
+  const { code = '' }: { code?: string } = Object(error.cause)
+  return /SELF_SIGNED|UNABLE_TO/.test(code)
+}
+
+export const correctProxy =
+  'Correct the variable that names the proxy or, if this machine reaches the host directly, list the host in NO_PROXY'
+
+/** What to do after a failed connection, if a proxy or the server's certificate is the cause. */
+export function nextAfterConnection(error: ConnectionError): string | undefined {
+  if (isOfProxy(error)) return correctProxy
+  return isUntrusted(error)
+    ? "If you trust the server, name a file with its authority's certificate: NOTIFICATION_CA_FILE"
+    : undefined
 }

@@ -56,6 +56,14 @@ const explanations: Readonly<Record<string, string>> = { ...transientFailures, .
 /** Permanent errors that are made here. */
 const permanentErrors = new WeakSet<ConnectionError>()
 
+/** Errors of the proxy, and not of the target. */
+const proxyErrors = new WeakSet<ConnectionError>()
+
+/** Whether there was no connection to the proxy, or no tunnel through it. */
+export function isOfProxy(error: ConnectionError): boolean {
+  return proxyErrors.has(error)
+}
+
 /** Whether another attempt may succeed: nothing was sent, and the failure may be temporary. */
 export function isTransient(error: ConnectionError): boolean {
   return !error.requestSent && !permanentErrors.has(error)
@@ -86,6 +94,7 @@ export function toConnectionError(
       ? `Could not reach ${host}: ${explanations[code] ?? otherReason(failure)}`
       : `Could not get through the proxy ${proxy.proxy}: ${proxyFailures[proxy.status ?? code] ?? `it made no tunnel to ${host}. Is it a proxy, and does it work?`}`
   const notSent = new ConnectionError(`${words} (${cause.message})`, { requestSent: false }, { cause })
+  if (proxy !== undefined) proxyErrors.add(notSent)
   // A server that is starting sends the TLS alert `internal error`: temporary.
   const isPermanent = isOfTls(code)
     ? !code.includes('INTERNAL_ERROR')

@@ -3,6 +3,7 @@
 import * as z from 'zod'
 import type { InvalidDeliveryError, Issue } from '../errors.js'
 import { callLogged, consoleLogOf, type Log, logOf, sparseConsoleLogOf } from '../logger.js'
+import { testDelivery } from '../notification-types.js'
 import { InFlight } from '../shared/calls.js'
 import { isUnauthorized, isWrongMethod } from '../shared/statuses.js'
 import { excerpt } from '../shared/text.js'
@@ -344,8 +345,9 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
   /** Resolves when the handlers, or `onInvalid`, are done. */
   async #runHandlers(parsed: Parsed<Payloads>): Promise<void> {
     if (parsed.error) return this.#reportInvalid(parsed.error, parsed.fields)
-    const { type } = parsed.fields
+    const { subscriptionId, type } = parsed.fields
     this.#log('debug', { event: 'delivery.received', ...parsed.fields }, 'Delivery received')
+    if (type === testDelivery.type && subscriptionId === testDelivery.subscriptionId) return
     // A scan, not a lookup: types come from outside, and one may be called `__proto__`.
     const handlers = this.#handlers.filter((registered) => (registered.type ?? type) === type)
     // All handlers run at the same time, and no call rejects.

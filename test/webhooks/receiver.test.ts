@@ -55,6 +55,24 @@ describe('only requests that cannot come from the service are refused', () => {
     }
   })
 
+  test('the test delivery of `check` is answered 204 and reaches no handler', async () => {
+    const reached: unknown[] = []
+    const receiver = new DeliveryReceiver({ secrets }).onAny((_, { subscriptionId }) =>
+      reached.push(subscriptionId),
+    )
+    const { notification } = lowEnergyDelivery()
+    const bodyOf = (subscriptionId: number, type: string) =>
+      JSON.stringify({ subscriptionId, notification: { ...notification, type } })
+    for (const sent of [
+      bodyOf(0, 'configurationCheck'),
+      bodyOf(1, 'configurationCheck'),
+      bodyOf(0, 'other'),
+    ]) {
+      expect((await receiver.handle({ ...post(), body: sent })).status).toBe(204)
+    }
+    expect(reached).toEqual([1, 0])
+  })
+
   test('methods are the same in any case, as some frameworks write them', async () => {
     const receiver = new DeliveryReceiver({ secrets })
     expect((await receiver.handle({ ...post(), method: 'post' })).status).toBe(204)

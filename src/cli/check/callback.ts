@@ -1,10 +1,14 @@
 /** Posts two deliveries to the callback URL, as the service would: one without the secret and one with it. */
 import { randomUUID } from 'node:crypto'
-import { finished } from 'node:stream/promises'
-import { Agent, request } from 'undici'
 import { durationInWords } from '../../emulator/words.js'
-import { provesUnsentByFetch, toConnectionError } from '../../http/connection-error.js'
-import { trustedWith } from '../../http/undici.js'
+import { ConfigurationError, type ConnectionError, TimeoutError } from '../../errors.js'
+import { toConnectionError } from '../../http/connection-error.js'
+import { Deadline } from '../../http/deadline.js'
+import { addressBelow, type Transport } from '../../http/exchange.js'
+import { intermediaryOf } from '../../http/intermediary.js'
+import { isPage } from '../../http/reason.js'
+import { undiciTransport } from '../../http/undici.js'
+import { testDelivery } from '../../notification-types.js'
 import { parsedUrl } from '../../shared/addresses.js'
 import { redact } from '../../shared/redact.js'
 import {
@@ -16,8 +20,8 @@ import {
   isWrongMethod,
 } from '../../shared/statuses.js'
 import { excerpt } from '../../shared/text.js'
-import { nextAfterConnection } from '../next-step.js'
-import { type CheckStep, failed, passed, skipped } from './step.js'
+import { correctProxy, isUntrusted, nextAfterConnection } from '../next-step.js'
+import { type CheckStep, failed, passed, skipped, unknown } from './step.js'
 
 export interface CallbackCheck {
   readonly callbackUrl: URL
@@ -30,71 +34,110 @@ export interface CallbackCheck {
 
 /** The answer without its body, which is never printed; `location` is the target of a redirect, or empty. */
 type ReceiverReply =
-  | { readonly status: number; readonly location: string; readonly durationMs: number }
-  | { readonly problem: string; readonly next: string }
+  | {
+      readonly status: number
+      readonly location: string
+      /** What answered, if a mark or a page of HTML, which no `DeliveryReceiver` sends, shows that. */
+      readonly other: string | undefined
+      readonly durationMs: number
+    }
+  | { readonly problem: string; readonly next: string; readonly isUntrusted?: boolean }
 
 const lookIntoLog = "Look into your app's log"
 
+/** Posts through the proxy that the client uses, too. */
 export async function* checkCallback(check: CallbackCheck): AsyncGenerator<CheckStep> {
   const names = ['Callback without the secret', 'Callback with the secret'] as const
-  const agent = new Agent(check.ca === undefined ? {} : { connect: { ca: await trustedWith(check.ca) } })
+  let transport = undiciTransport({ dispatcher: undefined, ca: undefined })
   try {
-    const refused = await post(agent, check, {})
+    let refused = await post(transport, check, {})
+    const isOwnAuthority = check.ca !== undefined && 'problem' in refused && refused.isUntrusted === true
+    if (isOwnAuthority) {
+      await transport.close?.()
+      transport = undiciTransport({ dispatcher: undefined, ca: check.ca })
+      refused = await post(transport, check, {})
+    }
     yield stepOf(names[0], refused, 'refused', check)
-    yield 'problem' in refused
-      ? skipped(names[1], 'not tried, because the first one was not answered')
-      : stepOf(names[1], await post(agent, check, check.secrets), 'accepted', check)
+    if ('problem' in refused) {
+      yield skipped(names[1], 'not tried, because the first one was not answered')
+      return
+    }
+    yield stepOf(names[1], await post(transport, check, check.secrets), 'accepted', check)
+    if (isOwnAuthority) {
+      const message = 'whether the service trusts the certificate: only the certificates that you name do'
+      yield unknown('Callback certificate', message, trustedByService)
+    }
   } finally {
-    await agent.destroy()
+    await transport.close?.()
   }
 }
+
+const trustedByService =
+  'The service must trust it, too: use a certificate of a public authority, or ask the operator of the service'
 
 /** A delivery of a subscription and a type that do not exist. */
 function deliveryBody(): string {
-  const notification = {
-    id: randomUUID(),
-    time: Date.now(),
-    ver: '1.0',
-    type: 'configurationCheck',
-    payload: {},
-  }
-  return JSON.stringify({ subscriptionId: 0, notification })
+  const { subscriptionId, type } = testDelivery
+  const notification = { id: randomUUID(), time: Date.now(), ver: '1.0', type, payload: {} }
+  return JSON.stringify({ subscriptionId, notification })
 }
 
 async function post(
-  agent: Agent,
+  transport: Transport,
   { callbackUrl, secrets, timeoutMs }: CallbackCheck,
   headers: Readonly<Record<string, string>>,
 ): Promise<ReceiverReply> {
+  const late = {
+    problem: `no complete answer within ${durationInWords(timeoutMs)}`,
+    next: 'Answer first and work afterwards, as DeliveryReceiver does: three late answers in a row end a subscription',
+  }
+  const deadline = new Deadline(
+    timeoutMs,
+    undefined,
+    () => new TimeoutError(late.problem, { timeoutMs, phase: 'answer' }),
+  )
+  const address = addressBelow(new URL(callbackUrl.origin), callbackUrl.pathname + callbackUrl.search)
   const startedMs = performance.now()
   try {
     // Redirects are not followed: the secret is for this address only.
-    const signal = AbortSignal.timeout(timeoutMs)
-    const answer = await request(callbackUrl, {
-      dispatcher: agent,
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...headers },
-      body: deliveryBody(),
-      signal,
-    })
-    // Not `dump`, which accepts a body that breaks off or never ends.
-    await finished(answer.body.resume())
-    const location = redact(targetOf(answer.headers.location), Object.values(secrets))
-    return { status: answer.statusCode, location, durationMs: Math.round(performance.now() - startedMs) }
-  } catch (error) {
-    if (Object(error).name === 'TimeoutError') {
-      return {
-        problem: `no complete answer within ${durationInWords(timeoutMs)}`,
-        next: 'Answer first and work afterwards, as DeliveryReceiver does: three late answers in a row end a subscription',
-      }
+    const answer = await transport.send(
+      {
+        method: 'POST',
+        address,
+        headers: { 'content-type': 'application/json', ...headers },
+        body: deliveryBody(),
+      },
+      deadline,
+    )
+    const values = Object.values(secrets)
+    if ('status' in answer) {
+      const location = redact(targetOf(answer.header('location')), values)
+      const other = intermediaryOf(answer) ?? (isPage(answer.body) ? 'HTML page' : undefined)
+      const durationMs = Math.round(performance.now() - startedMs)
+      return { status: answer.status, location, other, durationMs }
     }
-    const { host } = callbackUrl
-    const requestSent = !provesUnsentByFetch(error)
-    const failure = toConnectionError(error, { host, secrets: Object.values(secrets) }, requestSent)
-    const question = `Is your app running, and does it listen at ${host}?`
-    const next = requestSent ? lookIntoLog : nextAfterConnection(failure, '--callback-ca', question)
-    return { problem: failure.message, next }
+    const { error, requestSent } = answer
+    if (error instanceof TimeoutError) return late
+    const failure = toConnectionError(error, { host: address.host, secrets: values }, requestSent)
+    return { problem: failure.message, ...nextAfter(failure, address.host) }
+  } catch (error) {
+    // The variable of the proxy has no usable value.
+    if (error instanceof ConfigurationError) return { problem: error.message, next: correctProxy }
+    throw error
+  } finally {
+    deadline.end()
   }
+}
+
+function nextAfter(failure: ConnectionError, host: string): { next: string; isUntrusted?: boolean } {
+  if (failure.requestSent) return { next: lookIntoLog }
+  if (isUntrusted(failure)) {
+    return {
+      next: `${trustedByService}. To go on here, name its authority: --callback-ca`,
+      isUntrusted: true,
+    }
+  }
+  return { next: nextAfterConnection(failure) ?? `Is your app running, and does it listen at ${host}?` }
 }
 
 function stepOf(
@@ -104,7 +147,14 @@ function stepOf(
   { secrets }: CallbackCheck,
 ): CheckStep {
   if ('problem' in answer) return failed(name, answer.problem, answer.next)
-  const { status, location, durationMs } = answer
+  const { status, location, other, durationMs } = answer
+  const shown = other === undefined ? `${status}` : `${status} (${other})`
+  if (other !== undefined && (isSuccess(status) || isAboutCredentials(status))) {
+    const message = `whether your receiver answered ${shown}`
+    const next =
+      'Is a login, a tunnel or a web server in front of your app? See whether its log has the delivery'
+    return unknown(name, message, next)
+  }
   const outcome = isSuccess(status) ? 'accepted' : isAboutCredentials(status) ? 'refused' : undefined
   if (outcome === expected) return passed(name, `${outcome} with ${status} in ${durationInWords(durationMs)}`)
   if (outcome === 'accepted') {
@@ -131,13 +181,16 @@ function stepOf(
     )
   }
   return isAbsent(status) || isWrongMethod(status)
-    ? failed(name, `answered ${status}: there is no route for POST`, 'Check path and method of the route')
-    : failed(name, `answered ${status}`, lookIntoLog)
+    ? failed(name, `answered ${shown}: there is no route for POST`, 'Check path and method of the route')
+    : failed(
+        name,
+        `answered ${shown}`,
+        other === undefined ? lookIntoLog : 'Is your app running, and does what answered reach it?',
+      )
 }
 
 /** The address of a redirect, without the query, which may hold a secret. */
-function targetOf(header: string | string[] | undefined): string {
-  const [location = ''] = [header].flat()
-  const url = parsedUrl(location)
+function targetOf(header = ''): string {
+  const url = parsedUrl(header)
   return url === undefined ? '' : excerpt(url.origin + url.pathname, 200)
 }

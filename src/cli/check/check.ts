@@ -20,7 +20,13 @@ import type { Terminal } from '../terminal.js'
 import { type CallbackCheck, checkCallback } from './callback.js'
 import { Lifecycle, type LifecycleOptions } from './lifecycle.js'
 import { callOptions, checkService, routesStep } from './service.js'
-import { type CheckStep, skipped } from './step.js'
+import { type CheckStep, skipped, unknown } from './step.js'
+
+const endedSubscriptions = unknown(
+  'Subscriptions',
+  'whether a subscription of yours has ended: the service ends it after three failed callbacks in a row, and no call lists it',
+  'If notifications stay away, create it again: notification-subscriber subscribe with --recreate-if-exists',
+)
 
 const defaultCallbackTimeoutMs = 5_000
 
@@ -80,7 +86,11 @@ async function run(args: string[], { terminal, env: environment }: CommandContex
   if (plan === undefined && isServiceReached) show(routesStep(env))
   if (callback !== undefined && flags.secret !== undefined) {
     for await (const step of checkCallback(callback)) show(step)
+  } else {
+    const next = 'Name your receiver, and the header that proves a callback: --callback-url and --secret'
+    show(unknown('Callback', 'whether your receiver gets deliveries', next))
   }
+  if (isServiceReached) show(endedSubscriptions)
   let interruption: Interruption | undefined
   if (plan !== undefined && !isServiceReached) {
     show(skipped('Lifecycle', 'not tried without the steps before'))
@@ -90,7 +100,12 @@ async function run(args: string[], { terminal, env: environment }: CommandContex
   const failures = steps.filter(({ outcome }) => outcome === 'failed').length
   const unknowns = steps.filter(({ outcome }) => outcome === 'unknown').length
   const ok = failures + missing.length === 0
-  terminal.event('result', { ok, failed: failures, interrupted: interruption !== undefined })
+  terminal.event('result', {
+    ok,
+    failed: failures,
+    unknown: unknowns,
+    interrupted: interruption !== undefined,
+  })
   if (failures === 0 && missing.length > 0) {
     throw new UsageError(
       'Variables NOTIFICATION_* are missing, see the step Configuration: set them, or name a file that does: --dotenv .env',

@@ -34,11 +34,7 @@ export async function checkConnection(
       return skipped(name, `not reached directly, and ${proxy} is set: the next steps use that proxy`)
     }
     const failure = toConnectionError(error, { host: url.host, secrets: [] }, false)
-    return failed(
-      name,
-      failure.message,
-      nextAfterConnection(failure, 'NOTIFICATION_CA_FILE', `Check ${variable}`),
-    )
+    return failed(name, failure.message, nextAfterConnection(failure) ?? `Check ${variable}`)
   }
 }
 

@@ -6,6 +6,7 @@ import type { CallOptions, NotificationClientOptions } from '../../client/option
 import {
   ApiError,
   ConfigurationError,
+  ConnectionError,
   NotificationError,
   OutcomeUnknownError,
   ResponseValidationError,
@@ -25,7 +26,9 @@ import { formatIssues } from '../../shared/validation.js'
 import { claimsOf, describeClaims, hasExpired } from '../claims.js'
 import {
   compareClocks,
+  correctProxy,
   lookAtIntermediary,
+  nextAfterConnection,
   nextAfterTokenRefusal,
   notActivated,
   otherEnvironment,
@@ -135,7 +138,13 @@ function tokenProblem(error: unknown): CheckStep {
     return failed(stepNames.token, message, 'Check NOTIFICATION_AUTH_URL: is it an authorization server?')
   }
   if (!(error instanceof NotificationError)) throw error
-  return failed(stepNames.token, error.message)
+  return failed(stepNames.token, error.message, nextAfterNoAnswer(error, 'NOTIFICATION_AUTH_URL'))
+}
+
+/** @param variable - the one that names the server */
+function nextAfterNoAnswer(error: NotificationError | undefined, variable: string): string {
+  if (error instanceof ConfigurationError) return correctProxy
+  return (error instanceof ConnectionError && nextAfterConnection(error)) || `Check ${variable}`
 }
 
 /** The answer of a proxy proves nothing. */
@@ -186,7 +195,9 @@ async function authorizationStep(
 ): Promise<CheckStep> {
   const name = stepNames.authorization
   const { status, intermediary, error } = await createWith(credentials)
-  if (status === undefined) return failed(name, `${error?.message}`)
+  if (status === undefined) {
+    return failed(name, `${error?.message}`, nextAfterNoAnswer(error, 'NOTIFICATION_BASE_URL'))
+  }
   if (intermediary !== undefined) return notOfService(name, intermediary, status, 'NOTIFICATION_BASE_URL')
   if (isUnauthorized(status)) {
     return failed(name, 'the service does not accept the credentials (401)', otherEnvironment)

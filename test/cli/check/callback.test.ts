@@ -1,7 +1,10 @@
+import { writeFile } from 'node:fs/promises'
 import type { RequestListener, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { DeliveryReceiver, toNodeHandler } from 'notification-subscriber'
-import { expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { createCertificate } from '../../support/certificates.js'
+import { ConnectProxy } from '../../support/connect-proxy.js'
 import { expectPage } from '../../support/message-page.js'
 import { bodyMark, checkFixture, serve, shown } from './support.js'
 
@@ -19,10 +22,11 @@ async function checkCallback(listener: RequestListener, flags: string[] = []) {
   return steps.filter(({ name }) => name.startsWith('Callback'))
 }
 
+const page = `<!doctype html><title>${bodyMark}</title>`
 const respond =
-  (status: number, headers = {}): RequestListener =>
+  (status: number, headers = {}, body = bodyMark): RequestListener =>
   (_, response) =>
-    void response.writeHead(status, headers).end(bodyMark)
+    void response.writeHead(status, headers).end(body)
 
 test('posts a delivery of an unknown subscription and type, first without and then with the secret', async () => {
   const requests: unknown[] = []
@@ -73,6 +77,13 @@ test('messages about a route that fails: the reviewed page', async () => {
     'breaks off the connection': (request) => request.socket.destroy(),
     // Half an answer is none.
     'is slow': first401((_, response) => response.writeHead(200).write(bodyMark)),
+    'is an HTML page': respond(200, { 'content-type': 'text/html' }, page),
+    'is not reached by nginx': respond(
+      502,
+      {},
+      '<html><head><title>502 Bad Gateway</title></head><body><center><h1>502 B',
+    ),
+    'stands behind a login': first401((_, response) => response.writeHead(401).end(page)),
     'expects another secret': first401((_, response) => response.writeHead(401).end()),
   }
   const messages: Record<string, string> = {}
@@ -101,14 +112,58 @@ test('a redirect is not followed', async () => {
   expect(paths).toEqual(['/notifications', '/notifications'])
 })
 
-test('a certificate of a private authority is trusted with --callback-ca', async () => {
+test('a certificate that only --callback-ca trusts does not prove that the service trusts it', async () => {
   await using app = await serve(toNodeHandler(receiver), fixture.emulator.tls)
   const untrusted = await fixture.check(callbackFlags(app.url), {})
   expect(untrusted.failures.at(-1)).toMatchObject({
     name: 'Callback without the secret',
-    next: expect.stringContaining('--callback-ca'),
+    next: expect.stringMatching(/service must trust it.*--callback-ca/),
   })
   const ca = ['--callback-ca', join(fixture.folder, 'ca.pem')]
   const trusted = await fixture.check([...callbackFlags(app.url), ...ca], {})
-  expect(trusted.failures).toEqual([])
+  expect(trusted.outcomes.slice(-3)).toEqual([
+    ['Callback without the secret', 'passed'],
+    ['Callback with the secret', 'passed'],
+    ['Callback certificate', 'unknown'],
+  ])
+})
+
+describe('behind a proxy', () => {
+  const host = 'app.intern.example'
+  const { ca, tls } = createCertificate({ host })
+  const args = () => [
+    ...callbackFlags(`https://${host}/notifications`),
+    '--callback-ca',
+    join(fixture.folder, 'app.pem'),
+  ]
+  beforeEach(async () => {
+    for (const name of ['https_proxy', 'http_proxy', 'NO_PROXY', 'no_proxy']) vi.stubEnv(name, undefined)
+    await writeFile(join(fixture.folder, 'app.pem'), ca)
+  })
+  afterEach(() => vi.unstubAllEnvs())
+
+  test('the callback URL is reached through the proxy', async () => {
+    await using app = await serve(toNodeHandler(receiver), tls)
+    await using proxy = await ConnectProxy.listen({ to: app.url })
+    vi.stubEnv('HTTPS_PROXY', proxy.url)
+    const { steps } = await fixture.check(args(), {})
+    expect(new Set(proxy.requests.map(({ target }) => target))).toEqual(new Set([`${host}:443`]))
+    expect(steps.filter(({ name }) => name.startsWith('Callback')).map(({ outcome }) => outcome)).toEqual([
+      'passed',
+      'passed',
+      'unknown',
+    ])
+  })
+
+  test.each([
+    ['that makes no tunnel', { refuseWith: 403 }],
+    ['whose address cannot be used', undefined],
+  ])('a proxy %s is the failure, and not the app', async (_, options) => {
+    await using proxy = await ConnectProxy.listen({ to: 'http://127.0.0.1:1', ...options })
+    vi.stubEnv('HTTPS_PROXY', options === undefined ? 'socks://hush' : proxy.url)
+    const { failures } = await fixture.check(args(), {})
+    expect(failures).toMatchObject([
+      { message: expect.stringContaining('HTTPS_PROXY'), next: expect.stringContaining('NO_PROXY') },
+    ])
+  })
 })

@@ -94,6 +94,7 @@ export function checkFixture(): CheckFixture {
         event: 'result',
         ok: isOk && isConfigured,
         failed: failures.length,
+        unknown: steps.filter(({ outcome }) => outcome === 'unknown').length,
         interrupted: false,
       }
       expect(lines.at(-1)).toEqual(result)
