@@ -7,6 +7,7 @@
  * Needs Redis, at redis://127.0.0.1:6379 or at REDIS_URL.
  */
 import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'bullmq'
 import { Redis } from 'ioredis'
 import type { Delivery } from 'notification-subscriber/webhooks'
@@ -25,6 +26,8 @@ connection.on('error', ({ message }) => console.error(`Redis: ${message}`))
 const worker = new Worker<Delivery>('notifications', (job) => work(job.data), {
   connection,
   concurrency: 8,
+  // When a job that failed is done again: after 1, 2, 4 … seconds, and at most 10 minutes.
+  settings: { backoffStrategy: (attempts) => Math.min(1_000 * 2 ** (attempts - 1), 600_000) },
   // How long the jobs of a worker that died wait until another worker takes them.
   lockDuration: 10_000,
   stalledInterval: 5_000,
@@ -32,10 +35,13 @@ const worker = new Worker<Delivery>('notifications', (job) => work(job.data), {
   maxStalledCount: 100,
 })
 worker.on('error', ({ message }) => console.error(`Worker: ${message}`))
-await worker.waitUntilReady()
+const stopping = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
+await Promise.race([worker.waitUntilReady(), stopping])
 console.log('Working. Next, in another terminal: npx tsx spool-to-bullmq.mts')
 
-await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
-await worker.close()
+await stopping
+// While Redis is down, `close` would wait for it. A job in flight then comes again, to another worker.
+await Promise.race([worker.close(), sleep(10_000)])
 connection.disconnect()
 console.log('Stopped. What the queue still holds waits for the next start of spool-to-bullmq-worker.mts')
+process.exit()

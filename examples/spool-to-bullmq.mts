@@ -11,6 +11,7 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
 import { DeliverySpool } from 'notification-subscriber/spool'
@@ -44,8 +45,9 @@ const spool = await DeliverySpool.open({
       // id alone: BullMQ refuses integers, and most ids with a colon.
       jobId: `n-${delivery.notification.id}`,
       removeOnComplete: { age: 24 * 60 * 60 },
-      attempts: 100,
-      backoff: { type: 'exponential', delay: 1_000 },
+      // About a week. The worker says when: exponential delays of BullMQ have no limit, and would soon be days.
+      attempts: 1_000,
+      backoff: { type: 'custom' },
     }),
 })
 
@@ -69,6 +71,8 @@ await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
 await new Promise((resolve) => server.close(resolve))
 await receiver.drain()
 const left = await spool.close()
-await queue.close()
+// While Redis is down, `close` would wait for it.
+await Promise.race([queue.close(), sleep(5_000)])
 connection.disconnect()
 console.log(`Stopped: ${left} deliveries are left for the next start. Look at the folder ${SPOOL_PATH}`)
+process.exit()

@@ -3,6 +3,8 @@ import { once } from 'node:events'
 import { readdir } from 'node:fs/promises'
 import { request } from 'node:http'
 import { createServer } from 'node:https'
+import { Queue } from 'bullmq'
+import { Redis } from 'ioredis'
 import { NotificationClient } from 'notification-subscriber'
 import { startEmulator } from 'notification-subscriber/emulator'
 import { sampleDelivery } from 'notification-subscriber/webhooks'
@@ -294,6 +296,41 @@ describe('examples that listen until Ctrl-C', () => {
     expect(await receiver.interrupt()).toBe(0)
     expect(await worker.interrupt()).toBe(0)
     for (const example of [receiver, worker]) expectNextStep(example)
+  })
+
+  test.each(['is gone', 'was never there'])('both end in time if Redis %s', async (how) => {
+    await using redis = await RedisServer.start()
+    if (how === 'was never there') await redis.kill()
+    const variables = { REDIS_URL: redis.url, SPOOL_PATH: './spool-without-redis' }
+    await using receiver = await startServer('spool-to-bullmq.mts', variables)
+    await using worker = project.start('spool-to-bullmq-worker.mts', variables)
+    if (how === 'is gone') await worker.line(/^Working\./)
+    await redis.kill()
+    for (const example of [receiver, worker]) {
+      await eventually(() => expect(example.errors.join()).toContain('Redis: '))
+      const since = performance.now()
+      expect(await example.interrupt()).toBe(0)
+      expect(performance.now() - since).toBeLessThan(30_000)
+    }
+  })
+
+  test('the worker repeats a job that failed often within ten minutes', async () => {
+    await using redis = await RedisServer.start()
+    const connection = new Redis(redis.url, { maxRetriesPerRequest: null })
+    const queue = new Queue('notifications', { connection })
+    // A job that cannot be worked on, as after so many failures.
+    const options = { attempts: 1_000, backoff: { type: 'custom' } }
+    for (const failures of [3, 12, 25, 100]) {
+      const { id } = await queue.add('lowEnergyAgentOpened', undefined, options)
+      await connection.hset(`bull:notifications:${id}`, 'atm', failures)
+    }
+    await using worker = project.start('spool-to-bullmq-worker.mts', { REDIS_URL: redis.url })
+    await eventually(async () => expect(await queue.getDelayedCount()).toBe(4))
+    const delays = (await queue.getDelayed()).map(({ delay }) => delay).sort((a, b) => a - b)
+    expect(delays).toEqual([8_000, 600_000, 600_000, 600_000])
+    expect(await worker.interrupt()).toBe(0)
+    await queue.close()
+    connection.disconnect()
   })
 
   test('metrics-prometheus.mts has counters and gauges that a scrape reads', async () => {
