@@ -3,6 +3,7 @@ import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { pageSources, writePage } from './build-page.js'
+import { entryPoints } from './entry-points.js'
 
 const dist = fileURLToPath(new URL('../dist', import.meta.url))
 
@@ -10,6 +11,14 @@ await writePage(join(dist, 'emulator/page.html'))
 await writeThirdPartyLicenses()
 for (const file of ['emulator/index.d.ts', 'emulator/index.d.cts'])
   await exportClassesAsTypes(join(dist, file))
+for (const { output } of entryPoints) await markAsEsModule(join(dist, `${output}.cjs`))
+
+/** Without this mark Jest's automock leaves out every export that is a getter, which are nearly all. */
+async function markAsEsModule(file: string): Promise<void> {
+  const code = await readFile(file, 'utf8')
+  const mark = `'use strict';\n\nObject.defineProperty(exports, '__esModule', { value: true });\n`
+  await writeFile(file, code.replace(/^'use strict';\n/, mark))
+}
 
 /** The bundler of declarations forgets that a class was exported as a type only: `new Emulator()` would compile. */
 async function exportClassesAsTypes(file: string): Promise<void> {

@@ -160,16 +160,16 @@ export class Emulator {
   }
 
   /**
-   * Answers a request without a network; only the path of its URL counts. `emulatorHandlers` uses this method.
+   * A `fetch` that answers without a network; only the path of the address counts (docs/testing.md, Without a network).
    *
    * Statuses and bodies that docs/service.md leaves open: 400, 401, 404, 405, 413 and 415 with `{ error, message }`
    * from the subscription calls, and errors after RFC 6749 section 5.2 from the token endpoint.
    *
    * @throws a `TypeError`, as a global `fetch` does, if a fault breaks the connection
    */
-  fetch(request: Request): Promise<Response> {
-    const { method, headers, body, signal } = request
-    const { pathname, search } = new URL(request.url)
+  readonly fetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    const { method, headers, body, signal, url } = new Request(input, init)
+    const { pathname, search } = new URL(url)
     return this.#service.handle({ method, target: pathname + search, headers, body: body ?? [], signal })
   }
 

@@ -30,6 +30,7 @@ export type { Notification } from 'notification-subscriber/webhooks'
 
 // Of the client.
 export declare const client: NotificationClient
+export declare const baseUrl: string
 export declare const clientId: string
 export declare const clientSecret: string
 export declare const credentials: ClientCredentialsAuth

@@ -42,7 +42,7 @@ describe('the tables of the pages', () => {
   test('name every option of the client', () => {
     const options = propertiesOf('src/client/options.ts', 'NotificationClientOptions')
     const retry = propertiesOf('src/http/send.ts', 'RetryOptions').map((name) => `retry.${name}`)
-    const credentials = [...propertiesOf('src/auth/token-request.ts', 'ClientCredentialsAuth')]
+    const credentials = [...propertiesOf('src/auth/client-authentication.ts', 'ClientCredentialsAuth')]
     const expected = [...options.filter((name) => name !== 'retry'), ...retry, ...credentials]
     expect(missingFrom('docs/client.md', expected)).toEqual([])
   })

@@ -11,7 +11,11 @@ import { docstringBlocks, markdownBlocks, pages } from './code-blocks.js'
 import { givenTo } from './modules.js'
 import { ProgramFolder } from './programs.js'
 
-const documentedTests = ['docs/emulator.md: A test that receives', 'docs/emulator.md: With msw']
+const documentedTests = [
+  'docs/emulator.md: A test that receives',
+  'docs/testing.md: With msw',
+  'docs/testing.md: Without a network',
+]
 
 /** A block that gets nothing from the context says all that it needs: it is a program. */
 const programs = [...pages.flatMap(markdownBlocks), ...docstringBlocks()].filter(
@@ -41,9 +45,10 @@ describe('the programs of README.md, of docs/ and of docstrings', () => {
       'README.md: Create a subscription',
       'README.md: Receive notifications',
       'docs/emulator.md: A test that receives',
-      'docs/emulator.md: With msw',
       'docs/keeper.md: A program',
       'docs/receiver.md: Payloads of other types',
+      'docs/testing.md: Without a network',
+      'docs/testing.md: With msw',
       'src/emulator/emulator.ts: startEmulator',
       'src/webhooks/schemas.ts: deliverySchema',
     ])

@@ -19,6 +19,8 @@ assert.notEqual(main.NotificationError, required.main.NotificationError)
 const { name: packageName, exports } = require('notification-subscriber/package.json')
 for (const path of Object.keys(exports).filter((path) => !path.endsWith('.json'))) {
   const entryPoint = packageName + path.slice(1)
+  // What Jest's automock asks for.
+  assert.equal(require(entryPoint).__esModule, true)
   for (const loaded of [await import(entryPoint), require(entryPoint)]) {
     for (const [name, exported] of Object.entries(loaded)) {
       if (typeof exported === 'function') assert.equal(exported.name, name)
