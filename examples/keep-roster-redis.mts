@@ -27,7 +27,8 @@ else await demonstrate()
 
 /** To copy: what each process of the app does. */
 async function keepRoster(): Promise<void> {
-  const { CALLBACK_TOKEN = '', KEEPER_NAME = 'coaching', SWEEP_INTERVAL_MS } = process.env
+  const { CALLBACK_TOKEN: token, KEEPER_NAME = 'coaching', SWEEP_INTERVAL_MS } = process.env
+  if (!token) throw new Error('CALLBACK_TOKEN is missing: the secret of the callbacks')
   const redis = new Redis(redisUrl)
   redis.on('error', ({ message }) => console.error(`Redis: ${message}`))
   const client = NotificationClient.fromEnv()
@@ -36,16 +37,16 @@ async function keepRoster(): Promise<void> {
     // The same in all processes that keep this roster.
     name: KEEPER_NAME,
     store: redisStore(redis),
-    usernames: () => ['alice', 'bob', 'carol'],
+    usernames: () => ['alice', 'bob', 'carol'], // the same in all processes
     notificationTypes: ['behavioral'],
     callbackUrl: 'https://app.example.com/notifications',
-    parameters: { token: CALLBACK_TOKEN },
+    parameters: { token },
     ...(SWEEP_INTERVAL_MS && { sweepIntervalMs: Number(SWEEP_INTERVAL_MS) }),
     onProblem: ({ code, message }) => console.error(code, message),
   })
   keeper.start()
   process.once('SIGTERM', async () => {
-    // Finishes the calls in flight; subscriptions stay.
+    // Ten seconds at most for the calls in flight; subscriptions stay.
     await keeper.stop()
     await client.close()
     redis.disconnect()
