@@ -125,9 +125,9 @@ export class Reconciler {
     if (staleMs > 0)
       return { kind: 'claimed', againMs: Math.min(staleMs, claimLookMs), error: new Error(claimedMessage) }
     const known = absorb(assumeEffect(read ?? user.removed ?? current.assumed), user.delivery)
-    // The id of two users is used for neither.
+    // The id of two users is used for neither, and proves neither.
     const isShared = known.id !== undefined && users.byId.get(known.id) !== user
-    current.assumed = isShared ? { ...known, id: undefined, idUnsure: true } : known
+    current.assumed = isShared ? { ...known, id: undefined, idUnsure: true, provenAt: undefined } : known
     for (let calls = 0; calls < maxCalls; calls++) {
       const facts = this.#facts(current)
       if (facts === undefined) return this.#prevented()

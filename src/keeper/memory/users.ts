@@ -235,7 +235,7 @@ export class Users {
   #noteCheck(user: KnownUser, since: number, spread = jitter): void {
     if (since <= user.checkedSince) return
     const { processes, sweepIntervalMs } = this.#parts
-    const later = (processes.isFirstFor(user.username) ? -spread : spread) * Math.random()
+    const later = spread && (processes.isFirstFor(user.username) ? -spread : spread) * Math.random()
     user.checkedSince = since
     user.checkDueFrom = since + sweepIntervalMs * (1 + later)
   }
