@@ -84,6 +84,7 @@ describe('the options of a keeper', () => {
       onGap: undefined,
       onProblem: undefined,
       sweepIntervalMs: undefined,
+      rosterTimeoutMs: undefined,
       maxRequestsPerSecond: undefined,
       concurrency: undefined,
       existing: undefined,

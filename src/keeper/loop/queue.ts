@@ -263,8 +263,7 @@ export class Queue {
     const { roster, schedule, sweepIntervalMs } = this.#parts
     schedule.beginRoster()
     try {
-      await roster.read(request)
-      const { failures } = roster
+      const failures = await roster.read(request)
       if (failures > 0)
         schedule.setRosterDue(backoffMs(failures, { firstMs: storeTimeoutMs, maxMs: sweepIntervalMs }))
     } catch (error) {

@@ -23,6 +23,7 @@ export interface RosterParts extends UsersParts, Omit<ResolvedOptions, 'store'> 
 export class RosterReader {
   readonly #parts: RosterParts
   #lastReading: Promise<unknown> = Promise.resolve()
+  /** How often the roster could not be read, in a row. */
   #failures = 0
   /** Sizes of the rosters of the last day that were believed; monotonic. */
   #sizes: { readonly since: number; readonly size: number }[] = []
@@ -31,19 +32,14 @@ export class RosterReader {
     this.#parts = parts
   }
 
-  /** How often the roster could not be read, in a row. */
-  get failures(): number {
-    return this.#failures
-  }
-
-  /** One reading at a time. @throws StoreFailure */
-  read(request: RosterRequest): Promise<void> {
+  /** One reading at a time. @returns how often the roster could not be read, in a row @throws StoreFailure */
+  read(request: RosterRequest): Promise<number> {
     const reading = this.#lastReading.then(() => this.#read(request))
     this.#lastReading = reading.catch(() => {})
     return reading
   }
 
-  async #read({ allowRemovals = false, wantsNone = false }: RosterRequest): Promise<void> {
+  async #read({ allowRemovals = false, wantsNone = false }: RosterRequest): Promise<number> {
     const { index, problems, schedule, users } = this.#parts
     // Before the roster is read: a user that another process adds meanwhile must not look removed.
     const { names: recorded, isUnreadable } = await index.read()
@@ -72,6 +68,7 @@ export class RosterReader {
     }
     const failed = new Set(await index.add(missing.map(({ username }) => username)))
     for await (const user of withPauses(missing)) users.setIndexed(user, !failed.has(user.username))
+    return this.#failures
   }
 
   /** The names of the roster; `undefined` if it cannot be read, which is reported. */
