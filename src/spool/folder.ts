@@ -6,12 +6,7 @@ import { messageOf } from '../shared/text.js'
 import { parseName } from './format.js'
 import { refusePath, type SpoolReports } from './spool-options.js'
 
-/**
- * Creates the folder if it is not there.
- *
- * @throws `ConfigurationError` if that is impossible, if another user owns the folder, if others can read it and it is not the
- * spool's own, or if it is a spool of 0.4
- */
+/** Creates the folder if it is not there, and closes it to others. @throws `ConfigurationError` if it cannot be used */
 export async function prepareFolder(folder: string, files: SpoolFiles): Promise<void> {
   await createFolder(folder, files).catch((cause) => {
     const isFile = Object(cause).code === 'EEXIST'
@@ -32,10 +27,7 @@ export async function prepareFolder(folder: string, files: SpoolFiles): Promise<
   const [of04] = names.find(([, parsed]) => parsed === 'of 0.4') ?? []
   if (of04 !== undefined) {
     const advice = 'let 0.4 deliver what is in it, retry or discard its dead letters, then remove its files'
-    refusePath(
-      folder,
-      `holds files of version 0.4, such as ${of04}, which this version cannot read: ${advice}`,
-    )
+    refusePath(folder, `holds a file of version 0.4, ${of04}, which this version cannot read: ${advice}`)
   }
   if (process.platform === 'win32' || (mode & 0o077) === 0) return
   // Kubernetes opens it to a group at each mount (`fsGroup`). The spool closes its own folder, and no other.

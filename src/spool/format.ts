@@ -4,10 +4,7 @@
  */
 import { crc32 } from 'node:zlib'
 
-/**
- * What a file holds: deliveries, in a segment that gets new ones (`open`) or gets none any more (`log`), or a dead letter: an
- * invalid body, a kept delivery that fails, or one that can no longer be read.
- */
+/** What a file holds: deliveries, in a segment that gets new ones (`open`) or none any more (`log`); or a dead letter. */
 const kinds = ['open', 'log', 'invalid', 'stuck', 'unreadable'] as const
 
 /** The fields of a file name. */
@@ -28,9 +25,8 @@ export interface FileFields {
 export interface EntryState {
   /** How many attempts have failed. */
   attempts: number
-  /** When it is due, in milliseconds since 1970; 0 if it was never tried. */
+  /** When it is due, and when `onStuck` was called last, in milliseconds since 1970; 0 for never. */
   dueAt: number
-  /** When `onStuck` was called last, in milliseconds since 1970; 0 if never. */
   reportedAt: number
   /** How many processes ended during an attempt. */
   crashes: number
@@ -79,9 +75,8 @@ export function nameOf({ kind, id, lastId, count, size, oldestAt }: FileFields):
 }
 
 /**
- * What a name in the folder says: the fields of a file; `unfinished` for a file that was being written when its process
- * ended, of which nothing was acknowledged; `of 0.4`; `other` for a lock or a damaged file. A name that is not exactly as
- * {@link nameOf} makes it is `unknown`: a wrong id or size would hide entries.
+ * What a name in the folder says; `unfinished` for a file that was being written when its process ended, of which nothing was
+ * acknowledged; `other` for a lock or a damaged file. A name that is not exactly as {@link nameOf} makes it is `unknown`.
  */
 export function parseName(name: string): FileFields | 'unfinished' | 'of 0.4' | 'other' | 'unknown' {
   const kind = kinds.find((each) => name.endsWith(`.${each}`))
@@ -131,11 +126,7 @@ export function contentIn(line: Buffer, fileId: number): EntryContent | undefine
   }
 }
 
-/**
- * The entries of a file that are not done, and where the file is damaged. Never throws: damaged entries are left out.
- *
- * @param size - of the undamaged content
- */
+/** The entries that are not done, and where the file of that size is damaged. Never throws: damaged entries are left out. */
 export function contentOf(bytes: Buffer, fileId: number, size = bytes.length) {
   const entries: (EntryContent & EntryState & Place)[] = []
   const damagedAt: number[] = []

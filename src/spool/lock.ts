@@ -45,17 +45,15 @@ async function lockBySocket(folder: string, concurrency: number): Promise<Folder
     const lock = await announce(folder, name)
     // Announce first, then look: if two processes start together, at least one sees the other.
     const others = (await fs.readdir(folder)).filter((file) => lockPattern.test(file) && file !== name)
+    let isAlone = false
     try {
-      const dead = await Promise.all(others.map((file) => removeIfDead(folder, file)))
-      for (const [index, file] of others.entries()) {
-        if (dead[index]) inFlightBefore = Math.max(inFlightBefore, Number(lockPattern.exec(file)?.[1]))
-      }
-      if (lock && !dead.includes(false)) return { ...lock, inFlightBefore }
-    } catch (error) {
-      await lock?.release()
-      throw error
+      const left = await Promise.all(others.map((file) => removeIfDead(folder, file)))
+      inFlightBefore = Math.max(inFlightBefore, ...left.map((count) => count ?? 0))
+      isAlone = lock !== undefined && !left.includes(undefined)
+      if (lock && isAlone) return { ...lock, inFlightBefore }
+    } finally {
+      if (!isAlone) await lock?.release()
     }
-    await lock?.release()
     // If both saw each other, a random wait lets one come first. A process that is ending gets time to end.
     await sleep(50 + Math.random() * 200)
   }
@@ -106,16 +104,16 @@ async function inodeOf(path: string): Promise<bigint> {
 }
 
 /**
- * Removes the socket of an ended process. Resolves with false if a process listens on it.
+ * Removes the socket of an ended process. Resolves with the number in its name; `undefined` if a process listens on it.
  *
  * @throws `ConfigurationError` if this user may not try it
  */
-async function removeIfDead(folder: string, name: string): Promise<boolean> {
+async function removeIfDead(folder: string, name: string): Promise<number | undefined> {
   const path = join(folder, name)
   const socket = connect(socketAddress(folder, path))
   try {
     await once(socket, 'connect')
-    return false
+    return undefined
   } catch (error) {
     const { code } = Object(error)
     if (code === 'EACCES') {
@@ -127,9 +125,9 @@ async function removeIfDead(folder: string, name: string): Promise<boolean> {
       )
     }
     // A full connection queue (EAGAIN) proves nothing: refuse rather than share.
-    if (!['ECONNREFUSED', 'ENOENT'].includes(code)) return false
+    if (!['ECONNREFUSED', 'ENOENT'].includes(code)) return undefined
     await fs.rm(path, { force: true })
-    return true
+    return Number(lockPattern.exec(name)?.[1])
   } finally {
     socket.destroy()
   }

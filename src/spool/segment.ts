@@ -19,6 +19,8 @@ export interface Entry extends EntryContent, EntryState {
   /** Empty while only the disk has it. */
   text: string
   isDone: boolean
+  /** It comes from another place, and who moves it needs it in memory. */
+  isMoved: boolean
   /** By how much `crashes` rises before the next attempt; 0 for one that is not suspected of ending the process. */
   suspicion: number
   segment: Segment | undefined
@@ -26,11 +28,11 @@ export interface Entry extends EntryContent, EntryState {
   length: number
 }
 
-export function newEntry(content: EntryContent, state: EntryState = untried): Entry {
+export function newEntry(content: EntryContent, state = untried, isMoved = false): Entry {
   const { id, receivedAt, traceparent, text } = content
   const { attempts, dueAt, reportedAt, crashes } = state
   const place = { segment: undefined, offset: 0, length: 0 }
-  const flags = { isDone: false, suspicion: 0 }
+  const flags = { isDone: false, isMoved, suspicion: 0 }
   return { id, receivedAt, traceparent, text, attempts, dueAt, reportedAt, crashes, ...flags, ...place }
 }
 
@@ -50,7 +52,8 @@ export class Segment {
   /** When a file that could not be read is read again. */
   dueAt = 0
   readonly #folder: SpoolFolder
-  readonly #onGrown: (segment: Segment, bytes: number) => void
+  /** Called when the file is removed. */
+  readonly #onGone: (segment: Segment) => void
   /** The waiting entries that memory knows, by offset, and the size of their lines. */
   readonly #entries = new Map<number, Entry>()
   #entryBytes = 0
@@ -66,14 +69,11 @@ export class Segment {
   #handle: Promise<FileHandle> | undefined
   readonly #settlements = new GroupedWrites<Entry>((entries) => this.#settle(entries))
 
-  /**
-   * @param onGrown - gets by how many bytes the file has grown
-   * @param handle - of a new file; one of an earlier process may have lost its end
-   */
+  /** @param handle - of a new file */
   constructor(
     folder: SpoolFolder,
     fields: FileFields,
-    onGrown: (segment: Segment, bytes: number) => void,
+    onGone: (segment: Segment) => void,
     handle?: FileHandle,
   ) {
     this.id = fields.id
@@ -84,7 +84,7 @@ export class Segment {
     this.isOpen = fields.kind === 'open'
     this.#oldestUnreadAt = fields.oldestAt
     this.#folder = folder
-    this.#onGrown = onGrown
+    this.#onGone = onGone
     this.#isNameSynced = handle === undefined
     this.#handle = handle && Promise.resolve(handle)
   }
@@ -107,12 +107,10 @@ export class Segment {
   }
 
   /**
-   * Adds entries with one write and one sync. If that fails, the file is cut back to what was synced.
-   *
-   * @param isKnown - whether memory keeps an entry. Called when all are on the disk
-   * @throws `SpoolError`
+   * Adds entries with one write and one sync; then asks which of them memory keeps. If that fails, cuts the file back to what was
+   * synced. @throws `SpoolError`
    */
-  async append(entries: readonly Entry[], isKnown: (entry: Entry, index: number) => boolean): Promise<void> {
+  async append(entries: readonly Entry[], isKnown: (entry: Entry) => boolean): Promise<void> {
     this.#isAppending = true
     try {
       await this.#changed
@@ -134,10 +132,10 @@ export class Segment {
         Object.assign(entry, { segment: this, offset, length: bytes - 2 })
         offset += bytes
         this.lastId = Math.max(this.lastId, entry.id)
-        if (isKnown(entry, index)) this.#know(entry)
+        if (isKnown(entry)) this.#know(entry)
         else if (this.unread++ === 0) this.#oldestUnreadAt = entry.receivedAt
       }
-      this.#resize(this.size + content.length)
+      this.size += content.length
       if (this.unread === 0) this.#readTo = this.size
     } finally {
       this.#isAppending = false
@@ -151,12 +149,6 @@ export class Segment {
 
   #forget(entry: Entry): void {
     if (this.#entries.delete(entry.offset)) this.#entryBytes -= entry.length
-  }
-
-  #resize(size: number): void {
-    const bytes = size - this.size
-    this.size = size
-    this.#onGrown(this, bytes)
   }
 
   /** Ends the appends: gives the file a name with its count. A failure does no harm: the next start reads the content. */
@@ -175,11 +167,7 @@ export class Segment {
     if (this.#users === 0) await this.close()
   }
 
-  /**
-   * Reads the entries that memory does not know yet; or only the failed ones, so that the others are read later.
-   *
-   * @throws `SpoolError`
-   */
+  /** Reads the entries that memory does not know yet; or only the failed ones, and the others later. @throws `SpoolError` */
   async readRest(isOnlyTried: boolean): Promise<readonly Entry[]> {
     const from = this.#readTo
     const { size, unread } = this
@@ -292,7 +280,8 @@ export class Segment {
     }
     this.#entries.clear()
     this.#entryBytes = 0
-    this.#resize(0)
+    this.size = 0
+    if (!this.isOpen) this.#onGone(this)
   }
 
   /** The file stays open for an entry in memory, and while it is read. */

@@ -16,6 +16,7 @@ import {
   type FileFields,
   nameOf,
   parseName,
+  untried,
   wholeBytesOf,
 } from './format.js'
 import { GroupedWrites, maxGroupBytes } from './grouped-writes.js'
@@ -50,19 +51,13 @@ interface StoreOptions {
   readonly ending: AbortSignal
 }
 
-/** An entry to be written. `isMoved`: it comes from another place, and its caller needs it in memory. */
-interface Addition {
-  readonly entry: Entry
-  readonly isMoved: boolean
-}
-
 export class SpoolStore {
   readonly letters: DeadLetters
   readonly #options: StoreOptions
   readonly #folder: SpoolFolder
   readonly #segments = new Set<Segment>()
   #open: Segment | undefined
-  readonly #additions = new GroupedWrites<Addition>((additions) => this.#append(additions))
+  readonly #additions = new GroupedWrites<Entry>((entries) => this.#append(entries))
   /** The segments with entries that memory does not know, the oldest first. */
   readonly #unread: Segment[] = []
   /** What was never tried and is next, and the size of its lines. */
@@ -74,7 +69,6 @@ export class SpoolStore {
   /** The ids of the dead letters at the start: a delivery with such an id was not removed in time. */
   #lettersBefore: ReadonlySet<number> = new Set()
   #unwrittenBytes = 0
-  #bytes = 0
   #lastId = 0
 
   constructor(options: StoreOptions, files: SpoolFiles) {
@@ -83,11 +77,7 @@ export class SpoolStore {
     this.letters = new DeadLetters(this.#folder)
   }
 
-  /**
-   * Reads the names in the folder, reports damaged ones, and reads the segment that a killed process left open.
-   *
-   * @throws the system's error
-   */
+  /** Reads the names in the folder, and the segment that a killed process left open. @throws the system's error */
   async open(): Promise<void> {
     for (const [index, { name, isFile }] of (await this.#folder.list()).entries()) {
       // Lets other work run while it opens a folder of 100,000 files.
@@ -108,13 +98,8 @@ export class SpoolStore {
   }
 
   #addSegment(fields: FileFields, handle?: FileHandle): Segment {
-    const onGrown = (segment: Segment, bytes: number) => {
-      this.#bytes += diskBytesOf(segment.size) - diskBytesOf(segment.size - bytes)
-      if (segment.size === 0 && !segment.isOpen) this.#segments.delete(segment)
-    }
-    const segment = new Segment(this.#folder, fields, onGrown, handle)
+    const segment = new Segment(this.#folder, fields, (gone) => this.#segments.delete(gone), handle)
     this.#segments.add(segment)
-    this.#bytes += diskBytesOf(fields.size)
     return segment
   }
 
@@ -155,14 +140,15 @@ export class SpoolStore {
   add(text: string, traceparent?: string): Promise<void> {
     const bytes = Buffer.byteLength(text)
     return this.#whileUnwritten(bytes, () => {
-      const used = this.#bytes + this.letters.keptBytes
+      let used = this.letters.keptBytes
+      for (const { size } of this.#segments) used += diskBytesOf(size)
       const { maxBytes } = this.#options
       if (used + diskBytesOf(this.#unwrittenBytes) > maxBytes) {
         const message = `The spool is full: ${used} bytes wait, and maxBytes is ${maxBytes}.`
         throw new SpoolError(message, { reason: 'full' })
       }
       const content = { id: this.#newId(), receivedAt: Date.now(), traceparent, text }
-      return this.#additions.add({ entry: newEntry(content), isMoved: false }, bytes)
+      return this.#additions.add(newEntry(content), bytes)
     })
   }
 
@@ -191,12 +177,12 @@ export class SpoolStore {
     }
   }
 
-  async #append(additions: readonly Addition[]): Promise<void> {
+  async #append(entries: readonly Entry[]): Promise<void> {
     if (this.#open && this.#open.size >= segmentBytes) await this.#open.seal()
     if (!this.#open?.isOpen) this.#open = await this.#create()
     const segment = this.#open
-    const isKnown = (entry: Entry, index: number) => {
-      if (additions[index]?.isMoved) return true
+    const isKnown = (entry: Entry) => {
+      if (entry.isMoved) return true
       // Memory keeps the text if no older entry has to be read first, and there is room.
       const isNext = this.#unread.length === 0 && this.#freshBytes <= maxGroupBytes
       if (isNext) this.#makeNext(entry)
@@ -204,10 +190,7 @@ export class SpoolStore {
       return isNext
     }
     try {
-      await segment.append(
-        additions.map(({ entry }) => entry),
-        isKnown,
-      )
+      await segment.append(entries, isKnown)
     } catch (error) {
       // After a failed sync the system may show what the disk does not have, and not report it again.
       await segment.seal().catch(() => {})
@@ -336,9 +319,9 @@ export class SpoolStore {
   async postpone(entry: Entry, next: Omit<EntryState, 'crashes'>): Promise<void> {
     const isMovable = entry.attempts > 0 && entry.suspicion === 0 && entry.segment?.isMostlyDone
     Object.assign(entry, next)
-    const moved = isMovable ? newEntry(entry, entry) : undefined
+    const moved = isMovable ? newEntry(entry, entry, true) : undefined
     // On a full disk it stays.
-    if (moved) await this.#additions.add({ entry: moved, isMoved: true }, entry.length).catch(() => {})
+    if (moved) await this.#additions.add(moved, entry.length).catch(() => {})
     if (moved?.segment) {
       this.#wait(moved)
       return this.remove(entry)
@@ -371,11 +354,10 @@ export class SpoolStore {
   /** Returns a dead letter to the waiting deliveries. Resolves with false if it is gone. @throws `SpoolError` */
   async retry(letter: EntryContent): Promise<boolean> {
     // With its id: if the process dies before the letter is removed, the next start finds both, and keeps the letter.
-    const entry = newEntry(letter)
+    const entry = newEntry(letter, untried, true)
     try {
-      const isRemoved = await this.letters.remove(letter.id, () =>
-        this.#additions.add({ entry, isMoved: true }, letter.text.length),
-      )
+      const append = () => this.#additions.add(entry, letter.text.length)
+      const isRemoved = await this.letters.remove(letter.id, append)
       if (isRemoved) this.#makeNext(entry)
       return isRemoved
     } catch (error) {
