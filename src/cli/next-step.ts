@@ -101,10 +101,11 @@ export function nextAfterTokenRefusal(status: number, error: string | undefined)
   return 'Try again later. If it stays so, ask the operator of the authorization server'
 }
 
-/** Whether the certificate of the server is signed by an authority that is not trusted here. */
-export function isUntrusted(error: ConnectionError): boolean {
+/** What is wrong with the certificate of a server, if that is the cause. */
+export function certificateProblem(error: ConnectionError): 'untrusted' | 'wrong' | undefined {
   const { code = '' }: { code?: string } = Object(error.cause)
-  return /SELF_SIGNED|UNABLE_TO/.test(code)
+  if (/SELF_SIGNED|UNABLE_TO/.test(code)) return 'untrusted'
+  return /^(?:CERT_|ERR_TLS_CERT_)/.test(code) ? 'wrong' : undefined
 }
 
 export const correctProxy =
@@ -113,7 +114,7 @@ export const correctProxy =
 /** What to do after a failed connection, if a proxy or the server's certificate is the cause. */
 export function nextAfterConnection(error: ConnectionError): string | undefined {
   if (isOfProxy(error)) return correctProxy
-  return isUntrusted(error)
+  return certificateProblem(error) === 'untrusted'
     ? "If you trust the server, name a file with its authority's certificate: NOTIFICATION_CA_FILE"
     : undefined
 }

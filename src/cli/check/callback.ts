@@ -20,7 +20,7 @@ import {
   isWrongMethod,
 } from '../../shared/statuses.js'
 import { excerpt } from '../../shared/text.js'
-import { correctProxy, isUntrusted, nextAfterConnection } from '../next-step.js'
+import { certificateProblem, correctProxy, nextAfterConnection } from '../next-step.js'
 import { type CheckStep, failed, passed, skipped, unknown } from './step.js'
 
 export interface CallbackCheck {
@@ -131,12 +131,15 @@ async function post(
 
 function nextAfter(failure: ConnectionError, host: string): { next: string; isUntrusted?: boolean } {
   if (failure.requestSent) return { next: lookIntoLog }
-  if (isUntrusted(failure)) {
+  const problem = certificateProblem(failure)
+  if (problem === 'untrusted') {
     return {
       next: `${trustedByService}. To go on here, name its authority: --callback-ca`,
       isUntrusted: true,
     }
   }
+  if (problem === 'wrong')
+    return { next: 'The service refuses it, too: replace the certificate, or correct the address' }
   return { next: nextAfterConnection(failure) ?? `Is your app running, and does it listen at ${host}?` }
 }
 

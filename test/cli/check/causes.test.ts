@@ -1,10 +1,12 @@
 /** Why an operator gets no notifications: each cause leads to a sentence that names the next step. */
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DeliveryReceiver, toNodeHandler } from 'notification-subscriber'
 import { afterEach, expect, test, vi } from 'vitest'
 import { updateCommand } from '../../../src/cli/subscriptions.js'
 import { createLoopbackCertificate } from '../../../src/emulator/https/certificate.js'
 import { created } from '../../emulator/support.js'
+import { createCertificate } from '../../support/certificates.js'
 import { ConnectProxy } from '../../support/connect-proxy.js'
 import { refusingPort } from '../../support/listen.js'
 import { expectPage } from '../../support/message-page.js'
@@ -52,6 +54,16 @@ const causes: Readonly<
       const { tls } = createLoopbackCertificate()
       await using app = await serve(toNodeHandler(receiver), tls)
       return await checked(callback(app.url))
+    },
+  ],
+  'callback certificate of another host': [
+    /replace the certificate/,
+    async () => {
+      const { ca, tls } = createCertificate({ host: 'other.example' })
+      const file = join(fixture.folder, 'other-host.pem')
+      await writeFile(file, ca)
+      await using app = await serve(toNodeHandler(receiver), tls)
+      return await checked([...callback(app.url), '--callback-ca', file])
     },
   ],
   'proxy that wants credentials': [
