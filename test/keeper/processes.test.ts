@@ -106,6 +106,18 @@ describe('processes share the work', () => {
     expect(most).toBeGreaterThan(30)
   })
 
+  test('a key of theirs that cannot be used costs nothing but the division', async () => {
+    const world = await settledWorld({ users: 20, processes: 2 })
+    const key = world.store.keys.find((each) => each.endsWith(':processes')) ?? ''
+    world.store.breakKey(key)
+    world.end(agents(20))
+    const report = await world.settled(nodeOf(world), (keeper) => keeper.sweep())
+    expect(report).toMatchObject({ active: 20, restored: 20, failed: [], problems: [{ code: 'STORE' }, {}] })
+    world.store.repairKeys()
+    await world.time.advance(minute)
+    expect(problemCodes(nodeOf(world))).toEqual(['RECEIVER_SUSPECTED'])
+  })
+
   test('a process that dies leaves its share to the others', async () => {
     const world = await settledWorld({ users: 60, processes: 3 })
     await world.time.advance(20 * minute)

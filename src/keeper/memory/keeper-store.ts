@@ -24,8 +24,8 @@ type Stored<Value> = Parsed<Value> & { readonly text: string | undefined }
 export const goneMark = '"gone"'
 
 /** The attempts to change a shared value, and the longest pause after the first one. */
-const maxRounds = 10
-const roundPauseMs = 20
+export const maxRounds = 10
+export const roundPauseMs = 20
 
 export class KeeperStore {
   readonly #store: KeyValueStore

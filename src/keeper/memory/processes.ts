@@ -5,8 +5,8 @@
 import * as z from 'zod'
 import { parseJson } from '../../shared/validation.js'
 import { countSchema, type Parsed } from '../rules/record.js'
-import { now } from '../timing.js'
-import type { KeeperStore } from './keeper-store.js'
+import { delay, now } from '../timing.js'
+import { type KeeperStore, KeyFailure, maxRounds, roundPauseMs } from './keeper-store.js'
 
 const storeKey = 'processes'
 const storedSchema = z.record(z.string(), z.object({ count: countSchema, generation: countSchema }))
@@ -51,24 +51,33 @@ export class Processes {
     this.#count ||= 1
   }
 
-  /** The others need not wait until this process looks dead. @throws StoreFailure, KeyFailure */
+  /** The others need not wait until this process looks dead. @throws StoreFailure */
   leave(generation: number): Promise<void> {
     this.#count = 0
     return this.beat(generation)
   }
 
-  /** Counts up, and looks at the others. @throws StoreFailure, KeyFailure */
+  /** Counts up, and looks at the others. @throws StoreFailure */
   async beat(generation: number): Promise<void> {
-    await this.#store.untilStored(storeKey, async () => {
-      const { text, value = {} } = await this.#store.read(storeKey, parse)
-      this.#see(value)
-      const living = this.#living().map(([id, { count, generation }]) => [id, { count, generation }])
-      const own = this.#count > 0 ? [[this.#id, { count: ++this.#count, generation }]] : []
-      const next = JSON.stringify(Object.fromEntries([...living, ...own]))
-      return next === text || this.#store.compareAndSet(storeKey, text, next)
-    })
+    try {
+      // If others are always faster, the next beat is early enough.
+      for (let round = 1; round <= maxRounds && !(await this.#write(generation)); round++)
+        await delay(Math.random() * round * roundPauseMs)
+    } catch (error) {
+      // Without this key the work is not divided. The problem is reported.
+      if (!(error instanceof KeyFailure)) throw error
+    }
     const sharers = this.#living().filter(([, other]) => other.generation === generation)
     this.#sharers = [this.#id, ...sharers.map(([id]) => id)]
+  }
+
+  async #write(generation: number): Promise<boolean> {
+    const { text, value = {} } = await this.#store.read(storeKey, parse)
+    this.#see(value)
+    const living = this.#living().map(([id, { count, generation }]) => [id, { count, generation }])
+    const own = this.#count > 0 ? [[this.#id, { count: ++this.#count, generation }]] : []
+    const next = JSON.stringify(Object.fromEntries([...living, ...own]))
+    return next === text || this.#store.compareAndSet(storeKey, text, next)
   }
 
   #see(stored: Stored): void {
