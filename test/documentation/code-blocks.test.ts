@@ -29,7 +29,9 @@ describe('the code blocks of README.md, of docs/ and of docstrings', () => {
     // What is neither a command nor output is code, and checked.
     const languages = allBlocks.map(({ language }) => language)
     expect(
-      languages.filter((language) => !['ts', 'sh', 'text', 'json', 'ini', 'yaml'].includes(language)),
+      languages.filter(
+        (language) => !['ts', 'sh', 'text', 'json', 'ini', 'yaml', 'dockerfile'].includes(language),
+      ),
     ).toEqual([])
     expect(examplesWithoutBlock()).toEqual([])
   })

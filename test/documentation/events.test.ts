@@ -19,7 +19,7 @@ interface Line {
 function loggedLines(): Line[] {
   const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
   return files
-    .filter((file) => /\.ts$/.test(file) && !file.startsWith('cli/'))
+    .filter((file) => /\.ts$/.test(file) && !file.startsWith('cli/') && file !== 'logger.ts')
     .flatMap((file) => {
       const text = readFileSync(join(root, 'src', file), 'utf8')
       const lines: Line[] = []
@@ -35,14 +35,11 @@ function loggedLines(): Line[] {
 
 function linesOf(call: ts.CallExpression): Line[] {
   const [first, fields, message] = call.arguments
-  if (
-    first === undefined ||
-    message === undefined ||
-    fields === undefined ||
-    !ts.isStringLiteral(first) ||
-    !levels.has(first.text)
-  )
-    return []
+  if (first === undefined || message === undefined || fields === undefined) return []
+  // Logs the error of a user's function, with these fields.
+  const isCallLogged = call.expression.getText() === 'callLogged'
+  const level = isCallLogged ? 'error' : ts.isStringLiteral(first) ? first.text : ''
+  if (!levels.has(level)) return []
   const literal = literalOf(fields)
   const event = literal?.properties.find((property) => nameOf(property) === 'event')
   if (literal === undefined || event === undefined || !ts.isPropertyAssignment(event)) {
@@ -52,8 +49,11 @@ function linesOf(call: ts.CallExpression): Line[] {
   return [
     {
       event: event.initializer.getText().replaceAll("'", ''),
-      level: first.text,
-      fields: names.filter((name) => name !== undefined && name !== 'event').map(String),
+      level,
+      fields: [
+        ...names.filter((name) => name !== undefined && name !== 'event').map(String),
+        ...(isCallLogged ? ['err'] : []),
+      ],
       hasSpread: names.includes(undefined),
     },
   ]
