@@ -15,6 +15,7 @@ async function publishedFiles(): Promise<string[]> {
 
 test('only the build and the documents of the root are published', async () => {
   expect((await readdir(installed)).sort()).toEqual([
+    'AGENTS.md',
     'CHANGELOG.md',
     'CONTRIBUTING.md',
     'LICENSE',

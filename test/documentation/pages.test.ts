@@ -5,9 +5,10 @@ import * as client from 'notification-subscriber'
 import ts from 'typescript'
 import { describe, expect, test } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
+import { entryPoints } from '../../scripts/entry-points.js'
 import { pages, root } from './code-blocks.js'
 
-const allPages = [...pages, 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md']
+const allPages = [...pages, 'AGENTS.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md']
 const textOf = (file: string) => readFileSync(join(root, file), 'utf8')
 const headingsOf = (page: string) =>
   [...textOf(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => heading.replaceAll('`', ''))
@@ -18,8 +19,14 @@ const anchorOf = (heading: string) =>
     .replace(/[^\w\- ]/g, '')
     .replaceAll(' ', '-')
 
-test('README.md has at most 110 lines: what is longer belongs on a page', () => {
-  expect(textOf('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(110)
+test('README.md has at most 120 lines: what is longer belongs on a page', () => {
+  expect(textOf('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(120)
+})
+
+test('README.md names every entry point, and docs/index.md every page', () => {
+  for (const { name } of entryPoints) expect(textOf('README.md')).toContain(`\`${name}\``)
+  const rest = readdirSync(join(root, 'docs')).filter((file) => file.endsWith('.md') && file !== 'index.md')
+  for (const file of rest) expect(textOf('docs/index.md')).toContain(`](${file})`)
 })
 
 test('docs/client.md names the reserved names of parameters and of headers, each as it is', () => {
