@@ -171,6 +171,7 @@ describe('a keeper on watch', () => {
     const before = world.requests.length
     await world.settled(node, (keeper) => keeper.stop())
     expect(world.time.nowMs).toBeLessThan(15 * second)
+    expect(world.problems).toEqual([])
     world.outage = undefined
     await world.time.advance(10 * minute)
     expect(world.requests).toHaveLength(before)

@@ -112,7 +112,7 @@ export class Queue {
     this.#endBlockedSweeps()
     const ended = Promise.allSettled([...this.#inFlight, ...this.#sweepCalls, ...this.#background])
     if (!(await settlesWithin(stopTimeoutMs, ended))) {
-      run.calls.abort(new Error(stoppedMessage))
+      run.calls.abort(new Error(unansweredMessage))
       // What still hangs is a store, a roster or a client of the user.
       await settlesWithin(stopGraceMs, ended)
     }
@@ -387,6 +387,7 @@ export class Queue {
   }
 }
 
+const unansweredMessage = 'The keeper was stopped before the service answered: the outcome is unknown.'
 const stoppedMessage = 'The keeper was stopped before the sweep came to this user.'
 const refusedMessage =
   'The service refuses the requests of this user at every attempt: see the error. Correct the roster, or ask the operator ' +

@@ -230,8 +230,10 @@ export class Reconciler {
       const result = await sendCall(client, call, username, values, current.run.calls.signal)
       const failure = this.#settle(current, call, result, facts, sent)
       const isRefused = result.kind === 'answered' && result.reply.kind === 'refused'
-      if (failure !== undefined) circuit.failed(user, failure, users.all.size)
-      else if (!isRefused) circuit.succeeded()
+      if (failure === undefined && !isRefused) circuit.succeeded()
+      // A stop says nothing of the service.
+      if (failure !== undefined && !current.run.calls.signal.aborted)
+        circuit.failed(user, failure, users.all.size)
       // The claim stays: nothing may be sent for this user until the call can no longer take effect.
       if (result.kind === 'lost') return { kind: 'failed', againMs: claimLookMs, failure: result.failure }
       current.assumed = await users.write(user, current.assumed)
