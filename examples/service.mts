@@ -92,8 +92,7 @@ function showProgress({ done, total, failed }: SweepProgress): void {
 async function stop(): Promise<void> {
   isStopping = true
   await keeper.stop()
-  await new Promise((done) => server.close(done))
-  await receiver.drain()
+  await receiver.close(server, { timeoutMs: 10_000 })
   await spool.close()
   await client.close()
   redis?.disconnect()

@@ -39,8 +39,7 @@ console.log(
 
 // Waiting deliveries are left for the next start.
 await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
-await new Promise((done) => server.close(done))
-await receiver.drain()
+await receiver.close(server, { timeoutMs: 10_000 })
 console.log(
   `Stopped: ${await spool.close()} deliveries are left for the next start. Look at the folder ${path}`,
 )

@@ -68,8 +68,7 @@ console.log(
 )
 
 await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
-await new Promise((resolve) => server.close(resolve))
-await receiver.drain()
+await receiver.close(server, { timeoutMs: 10_000 })
 const left = await spool.close()
 // While Redis is down, `close` would wait for it.
 await Promise.race([queue.close(), sleep(5_000)])

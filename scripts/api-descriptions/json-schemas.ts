@@ -13,7 +13,7 @@ export interface JsonSchema {
 /** The body of a callback (docs/service.md, Resources), with the payload of `lowEnergyAgentOpened` where that is the type. */
 export function deliveryJsonSchema(): JsonSchema {
   const notification = '/properties/notification'
-  const schema = described(z.toJSONSchema(deliverySchema), {
+  const schema = described(z.toJSONSchema(deliverySchema, { io: 'input' }), {
     '/properties/subscriptionId': 'Identifier of the subscription that the notification belongs to.',
     [notification]: 'The notification.',
     [`${notification}/properties/id`]: 'Unique identifier of the notification (UUID-shaped).',

@@ -1,13 +1,17 @@
 /** Tracing channels of `node:diagnostics_channel` (docs/observability.md, Traces). */
-import { type TracingChannel, tracingChannel } from 'node:diagnostics_channel'
+import type { TracingChannel } from 'node:diagnostics_channel'
 import { NotificationError } from '../errors.js'
 
 /** What subscribers of a channel get: the context of one operation, and its error once it has failed. */
 type Traced<Context> = Context & { error?: unknown }
 
-/** The channel `notification-subscriber:NAME`. */
-export function channelFor(name: 'call' | 'token' | 'sweep' | 'deliver'): TracingChannel<unknown, object> {
-  return tracingChannel(`notification-subscriber:${name}`)
+/** Of `node:diagnostics_channel`. */
+export type Channel = TracingChannel<unknown, object> | undefined
+
+/** The channel `notification-subscriber:NAME`. Not imported, because a receiver also runs where Node.js does not. */
+export function channelFor(name: 'call' | 'token' | 'sweep' | 'deliver' | 'receive'): Channel {
+  const module = globalThis.process?.getBuiltinModule?.('node:diagnostics_channel')
+  return module?.tracingChannel(`notification-subscriber:${name}`)
 }
 
 /**
@@ -18,11 +22,11 @@ export function channelFor(name: 'call' | 'token' | 'sweep' | 'deliver'): Tracin
  * @param contextOf - makes the context; `run` may change it while it works
  */
 export function traced<Context extends object, Result>(
-  channel: TracingChannel<unknown, object>,
+  channel: Channel,
   contextOf: () => Context,
   run: (context: Context | undefined) => Promise<Result>,
 ): Promise<Result> {
-  if (!channel.hasSubscribers) return run(undefined)
+  if (!channel?.hasSubscribers) return run(undefined)
   const context: Traced<Context> = contextOf()
   return channel.start.runStores(context, async () => {
     try {

@@ -1,5 +1,6 @@
 /** Values from outside: JSON, and validation by zod with its problems as the `issues` of an error and as text. */
 import * as z from 'zod'
+import { en } from 'zod/locales'
 import { toDotPath } from 'zod/v4/core'
 import { ConfigurationError, InvalidRequestError, type Issue, type NotificationError } from '../errors.js'
 import { didYouMean, excerpt } from './text.js'
@@ -13,9 +14,12 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** An id that is written as text, as the number. Only as a number is spelled: `007` may be another id than 7. */
+/** An id in text, as a number is spelled: `007` may be another id than 7. */
+export const numericIdPattern = /^(?:0|-?[1-9]\d{0,15})$/
+
+/** An id that is written as text, as the number. */
 export function numericId(id: unknown): unknown {
-  return typeof id === 'string' && /^(?:0|-?[1-9]\d{0,15})$/.test(id) ? Number(id) : id
+  return typeof id === 'string' && numericIdPattern.test(id) ? Number(id) : id
 }
 
 const shownIssues = 5
@@ -82,10 +86,15 @@ export function sentenceAbout(subject: string, message: string): string {
   return `${subject}${beginsWithVerb.test(message) ? '' : ':'} ${excerpt(message, 500)}`
 }
 
-/** The options of every parse: zod's own words, except for unknown names. */
+const { localeError } = en()
+
+/**
+ * The options of every parse: zod's English words, except for unknown names. Always a message, because an app's `z.config()`
+ * would word what has none, perhaps with the value.
+ */
 export const ownMessages = {
   error: (issue: z.core.$ZodRawIssue) =>
-    issue.code === 'unrecognized_keys' ? unknownNames(issue) : undefined,
+    issue.code === 'unrecognized_keys' ? unknownNames(issue) : localeError(issue),
 }
 
 const shownNames = 5

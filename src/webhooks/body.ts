@@ -113,9 +113,18 @@ export function invalidDelivery(
   const issues = typeof problem === 'string' ? [{ path: [], message: `the body ${problem}` }] : problem
   return new InvalidDeliveryError(
     `Not a notification delivery: ${formatIssues(issues)}. The body is in error.body.`,
-    { issues, body },
+    { issues: limited(issues), body },
     cause === undefined ? undefined : { cause },
   )
+}
+
+/** A body of 1 MB may have 250,000 issues, and each log line and dead letter would have all of them. */
+const maxIssues = 20
+
+function limited(issues: readonly Issue[]): readonly Issue[] {
+  if (issues.length <= maxIssues) return issues
+  const more = { path: [], message: `and ${issues.length - maxIssues} more issues` }
+  return [...issues.slice(0, maxIssues), more]
 }
 
 /** The error for a body that throws when it is read: a stream, or an object whose getters throw. */

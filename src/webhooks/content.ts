@@ -202,19 +202,24 @@ async function decompress(
 
 const noBytes = new Uint8Array()
 
+/** The types of Node.js and of the web disagree on what may be written. */
+interface Decompressor {
+  readonly readable: ReadableStream<Uint8Array>
+  readonly writable: WritableStream<Uint8Array>
+}
+
 /** Every runtime decompresses gzip and deflate. Node.js has the other formats, too, older ones not as web streams. */
-function decompressorOf(
-  format: string,
-): Pick<InstanceType<typeof DecompressionStream>, 'readable' | 'writable'> {
+function decompressorOf(format: string): Decompressor {
   try {
-    return new DecompressionStream(format as ConstructorParameters<typeof DecompressionStream>[0])
+    return new DecompressionStream(
+      format as ConstructorParameters<typeof DecompressionStream>[0],
+    ) as object as Decompressor
   } catch (error) {
     const load = globalThis.process?.getBuiltinModule
     const zlib: Zlib = Object(load?.('node:zlib'))
     const make = format === 'brotli' ? zlib.createBrotliDecompress : zlib.createZstdDecompress
     if (make === undefined) throw error
-    // Without types: those of Node.js are not the DOM's, with which the emulator's page compiles this file.
-    return Object(load('node:stream')).Duplex.toWeb(make())
+    return load('node:stream').Duplex.toWeb(make()) as object as Decompressor
   }
 }
 

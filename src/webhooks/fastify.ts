@@ -2,8 +2,7 @@
 import * as z from 'zod'
 import { handleNodeRequest, type NodeRequest, type NodeResponse } from './node.js'
 import { check } from './options.js'
-import { coreOf, type DeliveryReceiver } from './receiver.js'
-import type { PayloadSchemas } from './schemas.js'
+import { type CallbackReceiver, coreOf } from './receiver.js'
 
 /** Options of {@link toFastifyPlugin}. */
 export interface FastifyPluginOptions {
@@ -51,8 +50,8 @@ export interface FastifyInstanceLike {
  * await fastify.register(toFastifyPlugin(receiver, { path: '/notifications' }))
  * ```
  */
-export function toFastifyPlugin<Payloads extends PayloadSchemas>(
-  receiver: DeliveryReceiver<Payloads>,
+export function toFastifyPlugin(
+  receiver: CallbackReceiver,
   options: FastifyPluginOptions,
 ): (app: FastifyInstanceLike) => Promise<void> {
   const core = coreOf(receiver)

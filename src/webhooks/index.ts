@@ -11,9 +11,11 @@ export {
   type NotificationType,
   notificationTypes,
 } from '../notification-types.js'
+export type { CallbackServer } from './closing.js'
 export { type FastifyInstanceLike, type FastifyPluginOptions, toFastifyPlugin } from './fastify.js'
 export type { DeliveryContext, NotificationHandler } from './handlers.js'
 export { type KoaContextLike, toKoaMiddleware } from './koa.js'
+export { type LambdaAnswer, type LambdaEvent, toLambdaHandler } from './lambda.js'
 export { type NodeRequest, type NodeResponse, toNodeHandler } from './node.js'
 export type { DeliveryReceiverOptions, RefusedCallback } from './options.js'
 export {
@@ -24,16 +26,27 @@ export {
   parseDelivery,
   safeParseDelivery,
 } from './parse.js'
-export { type CallbackAnswer, type CallbackRequest, DeliveryReceiver } from './receiver.js'
+export {
+  type CallbackAnswer,
+  type CallbackReceiver,
+  type CallbackRequest,
+  DeliveryReceiver,
+} from './receiver.js'
 export { type SampleDelivery, type SampleDeliveryOverrides, sampleDelivery } from './sample.js'
 export {
   type Delivery,
+  type DeliveryShape,
   deliverySchema,
   type LowEnergyAgentOpenedPayload,
   lowEnergyAgentOpenedPayloadSchema,
   type Notification,
+  type NotificationFields,
+  type NotificationShape,
   notificationSchema,
+  type ObjectSchema,
   type PayloadSchemas,
+  type ValueSchema,
 } from './schemas.js'
-export { verifySecrets } from './verify.js'
+export type { SecretsSource } from './secrets.js'
+export { type Secrets, verifySecrets } from './verify.js'
 export { toWebHandler, type WebHandlerOptions } from './web.js'

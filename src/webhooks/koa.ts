@@ -1,7 +1,6 @@
 /** A callback route for Koa. */
 import { handleNodeRequest, type NodeRequest, type NodeResponse } from './node.js'
-import { coreOf, type DeliveryReceiver } from './receiver.js'
-import type { PayloadSchemas } from './schemas.js'
+import { type CallbackReceiver, coreOf } from './receiver.js'
 
 /** The parts of the context of Koa that the middleware uses. */
 export interface KoaContextLike {
@@ -32,9 +31,7 @@ export interface KoaContextLike {
  * app.use((context, next) => (context.path === '/notifications' ? handleCallback(context) : next())) // first
  * ```
  */
-export function toKoaMiddleware<Payloads extends PayloadSchemas>(
-  receiver: DeliveryReceiver<Payloads>,
-): (context: KoaContextLike) => Promise<void> {
+export function toKoaMiddleware(receiver: CallbackReceiver): (context: KoaContextLike) => Promise<void> {
   const core = coreOf(receiver)
   return (context) => {
     context.respond = false

@@ -2,8 +2,7 @@
 import { isSuccess } from '../shared/statuses.js'
 import { bodyTimeoutMs, invalidDelivery, isBytes, type ReadBody, readPieces, routeAdvice } from './body.js'
 import { RequestHeaders } from './headers.js'
-import { type CallbackAnswer, coreOf, type DeliveryReceiver, type ReceiverCore } from './receiver.js'
-import type { PayloadSchemas } from './schemas.js'
+import { type CallbackAnswer, type CallbackReceiver, coreOf, type ReceiverCore } from './receiver.js'
 
 /**
  * The parts of a request that the handler uses: an `IncomingMessage` of `node:http` and `node:https`, an
@@ -81,8 +80,8 @@ export interface NodeResponse {
  * app.post('/notifications', toNodeHandler(receiver)) // Express: before app.use(express.json())
  * ```
  */
-export function toNodeHandler<Payloads extends PayloadSchemas>(
-  receiver: DeliveryReceiver<Payloads>,
+export function toNodeHandler(
+  receiver: CallbackReceiver,
 ): (request: NodeRequest, response: NodeResponse) => Promise<void> {
   const core = coreOf(receiver)
   return (request, response) => handleNodeRequest(core, request, response)

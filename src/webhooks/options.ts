@@ -7,7 +7,8 @@ import { maxDelayMs } from '../shared/waits.js'
 import type { DeliveryContext } from './handlers.js'
 import { payloadsSchema } from './parse.js'
 import type { NoPayloadSchemas, Notification, PayloadSchemas } from './schemas.js'
-import { secretsIssues } from './verify.js'
+import type { SecretsSource } from './secrets.js'
+import { type Secrets, secretsIssues } from './verify.js'
 
 /** The options of a `DeliveryReceiver`: `secrets` or `allowUnauthenticated: true` is required. */
 export type DeliveryReceiverOptions<Payloads extends PayloadSchemas = NoPayloadSchemas> =
@@ -21,12 +22,15 @@ interface Authenticated {
    * a header, which is a parameter or header of the subscription. Every named header must be sent once, with one of its
    * accepted values; two values allow a rotation. Placeholders are refused; fewer than 16 characters are logged.
    *
+   * A function, asynchronous or not, gives them by the headers of the callback, which it must read before its first `await`:
+   * for a vault, or several tenants. Its result counts for a minute; `undefined` refuses the callback.
+   *
    * @example
    * ```ts
    * new DeliveryReceiver({ secrets: { token: [currentToken, previousToken] } })
    * ```
    */
-  readonly secrets: Readonly<Record<string, string | readonly string[]>>
+  readonly secrets: Secrets | SecretsSource
   /** Cannot be `true` together with `secrets`. Default: `false`. */
   readonly allowUnauthenticated?: false | undefined
 }
@@ -116,6 +120,7 @@ export function optionsSchema() {
   return z
     .strictObject({
       secrets: z.unknown().superRefine((secrets, context) => {
+        if (typeof secrets === 'function') return
         for (const issue of secretsIssues(secrets)) {
           context.addIssue({ code: 'custom', path: [...issue.path], message: issue.message })
         }

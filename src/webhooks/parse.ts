@@ -82,26 +82,36 @@ function schemaProblem(schema: PayloadSchemas[string]): string | undefined {
   if (typeof schema['~standard']?.validate !== 'function') {
     return 'must be a Standard Schema, such as one of zod, valibot or arktype'
   }
-  return isKnownAsAsynchronous(schema)
+  return isAsynchronous(schema)
     ? 'must be synchronous, because a callback is parsed before it is answered: await in the handler instead'
     : undefined
 }
 
-/** Not every library shows this beforehand: see {@link readerOf}. */
-function isKnownAsAsynchronous(schema: PayloadSchemas[string]): boolean {
+/** By the mark of zod and valibot, or by one call. A schema may still turn out to be asynchronous: see {@link readerOf}. */
+function isAsynchronous(schema: PayloadSchemas[string]): boolean {
   // Valibot's mark.
   if ('async' in schema && schema.async === true) return true
   try {
-    if (isZodSchema(schema)) z.compile(schema, { strict: true })
+    if (isOwnZodSchema(schema)) z.compile(schema, { strict: true })
+    // Zod 3 also answers what a schema throws with a promise.
+    else if (Object(schema['~standard']).vendor !== 'zod') standardReader(schema)({})
     return false
   } catch (error) {
-    return error instanceof z.ZodCompileAsyncError
+    return error instanceof z.ZodCompileAsyncError || error instanceof AsynchronousError
   }
 }
 
 /** By the mark of zod 4, classic and mini. Not by `instanceof`, because the user's zod may be another copy. */
 function isZodSchema(schema: object): schema is z.core.$ZodType {
   return '_zod' in schema
+}
+
+/** Whether a schema may be compiled: the compiler knows only the schemas of its own version. */
+function isOwnZodSchema(schema: object): schema is z.core.$ZodType {
+  if (!isZodSchema(schema)) return false
+  const { major, minor, patch } = schema._zod.version
+  const own = anyDeliverySchema._zod.version
+  return major === own.major && minor === own.minor && patch === own.patch
 }
 
 /** Reads a payload of one type: returns the parsed payload, or what is wrong with it. */
@@ -240,18 +250,20 @@ function readerOf(type: string, schema: PayloadSchemas[string]): PayloadReader {
 function zodReader(schema: z.core.$ZodType): PayloadReader {
   let compiled: z.core.$ZodType | undefined
   return (payload) => {
-    compiled ??= z.compile(schema)
+    compiled ??= isOwnZodSchema(schema) ? z.compile(schema) : schema
     const { data, error } = z.safeParse(compiled, payload, ownMessages)
     return error ? { issues: issuesOf(error, payloadPath) } : { payload: data }
   }
 }
+
+class AsynchronousError extends TypeError {}
 
 function standardReader(schema: PayloadSchemas[string]): PayloadReader {
   return (payload) => {
     const result = schema['~standard'].validate(payload)
     if ('then' in result) {
       result.catch(() => {})
-      throw new TypeError('it returned a promise')
+      throw new AsynchronousError('it returned a promise')
     }
     if (!result.issues) return { payload: result.value }
     const issues = result.issues.map(({ message, path = [] }) => ({

@@ -7,9 +7,11 @@ import { testDelivery } from '../notification-types.js'
 import { InFlight } from '../shared/calls.js'
 import { isUnauthorized, isWrongMethod } from '../shared/statuses.js'
 import { excerpt } from '../shared/text.js'
-import { formatIssues } from '../shared/validation.js'
+import { channelFor, traced } from '../shared/tracing.js'
+import { formatIssues, objectWith } from '../shared/validation.js'
 import { settlesWithin } from '../shared/waits.js'
 import { errorOf, isLarger, type ReadBody, routeAdvice } from './body.js'
+import { type CallbackServer, closeServer } from './closing.js'
 import { type Content, contentOf, readContent } from './content.js'
 import {
   type DeliveryContext,
@@ -27,6 +29,7 @@ import {
 } from './options.js'
 import { deliveryReader, namesOf } from './parse.js'
 import type { Delivery, NoPayloadSchemas, Notification, PayloadSchemas } from './schemas.js'
+import { cachedAuthenticator } from './secrets.js'
 import { type Authenticator, authenticator, logShortSecrets } from './verify.js'
 
 /** A callback, the argument of {@link DeliveryReceiver.handle}. */
@@ -52,6 +55,9 @@ export interface CallbackAnswer {
   readonly headers: Record<string, string>
 }
 
+/** A `DeliveryReceiver` with any payload schemas, from a module of either kind: ES or CommonJS. */
+export type CallbackReceiver = Pick<DeliveryReceiver, 'handle' | 'drain'>
+
 /** What adapters use of a receiver. */
 export interface ReceiverCore {
   readonly maxBodyBytes: number
@@ -71,11 +77,28 @@ export interface ReceiverCore {
   warnOfParser(): void
 }
 
+/** What subscribers of the tracing channel get: nothing before it is known. */
+interface ReceiveContext {
+  type: string | undefined
+  subscriptionId: number | undefined
+  status: number | undefined
+}
+
+const receiveChannel = channelFor('receive')
+
+function withStatus<Result extends { readonly answer: CallbackAnswer }>(
+  context: ReceiveContext,
+  result: Result,
+) {
+  context.status = result.answer.status
+  return result
+}
+
 /** By `Symbol.for`, because an adapter may come from another loaded copy of this package. */
 const receiverCore = Symbol.for('notification-subscriber')
 
 /** @throws `ConfigurationError` for what is no receiver; callers in JavaScript may pass anything */
-export function coreOf<Payloads extends PayloadSchemas>(receiver: DeliveryReceiver<Payloads>): ReceiverCore {
+export function coreOf(receiver: CallbackReceiver): ReceiverCore {
   const schema = z.custom<ReceiverCore>(Boolean, 'the first argument must be a DeliveryReceiver')
   return check('The callback route', schema, Object(receiver)[receiverCore])
 }
@@ -102,7 +125,9 @@ export function coreOf<Payloads extends PayloadSchemas>(receiver: DeliveryReceiv
 export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas> {
   readonly #options: DeliveryReceiverOptions<Payloads>
   readonly #maxBodyBytes: number
-  readonly #authenticate: Authenticator
+  readonly #authenticate: Authenticator | undefined
+  /** With secrets from a function. */
+  readonly #findAuthenticator: ReturnType<typeof cachedAuthenticator> | undefined
   readonly #read: (value: unknown, body: unknown) => Delivery<Payloads>
   readonly #log: Log
   readonly #logLoss: Log
@@ -125,12 +150,17 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
     const { secrets, payloads = {} as Payloads, maxBodyBytes = 2 ** 20, logger } = options
     this.#options = { ...options }
     this.#maxBodyBytes = maxBodyBytes
-    this.#authenticate = secrets === undefined ? () => undefined : authenticator(secrets)
     this.#read = deliveryReader(payloads)
     this.#log = logOf(logger)
     this.#logLoss = consoleLogOf(logger)
     this.#logRefusal = sparseConsoleLogOf(logger)
-    if (secrets !== undefined) logShortSecrets(secrets, this.#logLoss)
+    if (secrets === undefined) this.#authenticate = () => undefined
+    else if (typeof secrets === 'function')
+      this.#findAuthenticator = cachedAuthenticator(secrets, this.#logLoss)
+    else {
+      this.#authenticate = authenticator(secrets)
+      logShortSecrets(secrets, this.#logLoss)
+    }
     this.handle = this.handle.bind(this)
   }
 
@@ -204,7 +234,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
 
   /**
    * Waits until no delivery is in flight: no body is arriving, and no handler is running, also after the answer. For a
-   * clean shutdown close the server, wait until it is closed, then drain.
+   * clean shutdown use {@link DeliveryReceiver.close}.
    *
    * @param options - `timeoutMs`: how long to wait, in milliseconds. Default: no limit
    * @returns how many deliveries are still in flight: 0, unless `timeoutMs` has passed
@@ -226,6 +256,36 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
     return this.#deliveries.count
   }
 
+  /**
+   * Stops a server of Node.js: it stops listening, answers what still comes over its connections and asks them to close, waits
+   * for handlers, and ends what is left after `timeoutMs`, also connections on which nothing has arrived. Of Fastify it is
+   * `app.server`. HTTP/2 connections that are idle are not ended.
+   *
+   * @param options - `timeoutMs`: how long all that may take, in milliseconds. Default: 10,000
+   * @returns how many deliveries are still in flight: 0, unless `timeoutMs` has passed
+   * @throws `ConfigurationError` for what is no server, and if `timeoutMs` is invalid
+   *
+   * @example
+   * ```ts
+   * const lost = await receiver.close(server, { timeoutMs: 10_000 })
+   * if (lost > 0) console.error(`${lost} deliveries were still in flight`)
+   * ```
+   */
+  async close(
+    server: CallbackServer,
+    options: { readonly timeoutMs?: number | undefined } = {},
+  ): Promise<number> {
+    const schema = z.object({
+      server: objectWith(['close', 'prependListener'], 'a server of Node.js; of Fastify, `app.server`'),
+      options: z.strictObject({ timeoutMs: delaySchema().optional() }),
+    })
+    check('The delivery receiver', schema, { server, options })
+    const { timeoutMs = 10_000 } = options
+    const startedAt = performance.now()
+    await closeServer(server, timeoutMs, () => this.#deliveries.count > 0)
+    return this.drain({ timeoutMs: Math.max(0, startedAt + timeoutMs - performance.now()) })
+  }
+
   /** @internal */
   get [receiverCore](): ReceiverCore {
     return {
@@ -242,12 +302,26 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
     }
   }
 
-  async #receive(
-    method: unknown,
-    headers: RequestHeaders,
-    readBody: () => ReadBody | Promise<ReadBody>,
+  #receive(
+    ...[method, headers, readBody]: Parameters<ReceiverCore['receive']>
   ): ReturnType<ReceiverCore['receive']> {
-    const refusal = this.#refusalOf(method, headers)
+    return traced(
+      receiveChannel,
+      (): ReceiveContext => ({ type: undefined, subscriptionId: undefined, status: undefined }),
+      (context) => {
+        const received = this.#process(context, method, headers, readBody)
+        return context === undefined ? received : received.then((result) => withStatus(context, result))
+      },
+    )
+  }
+
+  async #process(
+    context: ReceiveContext | undefined,
+    ...[method, headers, readBody]: Parameters<ReceiverCore['receive']>
+  ): ReturnType<ReceiverCore['receive']> {
+    const isPost = String(method).toUpperCase() === 'POST'
+    const authenticate = this.#authenticate ?? (isPost ? await this.#findAuthenticator?.(headers) : undefined)
+    const refusal = this.#refusalOf(method, headers, authenticate)
     if (refusal) return { answer: refusal }
 
     // In flight from here on, so that `drain` also waits for a delivery whose body is still arriving.
@@ -271,6 +345,8 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
       return { answer: this.#refuse({ status: 413, reason }) }
     }
 
+    if (context)
+      Object.assign(context, { type: parsed.fields.type, subscriptionId: parsed.fields.subscriptionId })
     let isDone = false
     const handled = this.#runHandlers(parsed).then(() => {
       isDone = true
@@ -289,7 +365,11 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
     return { answer: answerWith(204), stillRunning: handled }
   }
 
-  #refusalOf(method: unknown, headers: RequestHeaders): CallbackAnswer | undefined {
+  #refusalOf(
+    method: unknown,
+    headers: RequestHeaders,
+    authenticate: Authenticator | undefined,
+  ): CallbackAnswer | undefined {
     if (method === undefined) {
       return this.#refuse({
         status: 405,
@@ -303,7 +383,9 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
       return answerWith(405)
     }
     if (upperCase !== 'POST') return this.#refuse({ status: 405, reason: 'the method is not POST' })
-    const problem = this.#authenticate(headers)
+    if (authenticate === undefined)
+      return this.#refuse({ status: 401, reason: 'there are no secrets for this request' })
+    const problem = authenticate(headers)
     return problem && this.#refuse({ status: 401, ...problem })
   }
 

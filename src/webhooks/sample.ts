@@ -4,23 +4,29 @@ import {
   type DocumentedNotificationType,
   documentedNotificationTypes,
   documentedPayloadOf,
+  type TypeWithDocumentedPayload,
 } from '../notification-types.js'
 import { configurationError, validate } from '../shared/validation.js'
 import { jsonOf } from './body.js'
 import type { DeliveryContext } from './handlers.js'
 import { RequestHeaders } from './headers.js'
-import { parseDelivery } from './parse.js'
-import type { Notification } from './schemas.js'
+import { createDeliveryParser } from './parse.js'
+import type { NoPayloadSchemas, NotificationFields, PayloadOf, PayloadSchemas } from './schemas.js'
 
 /** The values that replace those of the sample. */
-export interface SampleDeliveryOverrides<Type extends string = string> {
+export interface SampleDeliveryOverrides<
+  Payload = Record<string, unknown>,
+  Payloads extends PayloadSchemas = NoPayloadSchemas,
+> {
+  /** Payload schemas, as the receiver has them. Default: only the documented payload. */
+  readonly payloads?: Payloads | undefined
   /** Identifier of the subscription. Default: 1. */
   readonly subscriptionId?: number | undefined
   /**
    * Fields of the payload, which replace the sample's. If no fields are documented, any are allowed. Default: only the
    * sample's.
    */
-  readonly payload?: Partial<Notification<Type>['payload']> | undefined
+  readonly payload?: Payload | undefined
   /** Identifier of the notification. Default: a new random UUID. */
   readonly id?: string | undefined
   /** When it happened, in milliseconds since 1970. Default: now. */
@@ -30,21 +36,35 @@ export interface SampleDeliveryOverrides<Type extends string = string> {
 }
 
 /** A callback as the service would send it, from {@link sampleDelivery}. */
-export interface SampleDelivery<Type extends string = string> {
+export interface SampleDelivery<Type extends string = string, Payload = Record<string, unknown>> {
   /** The delivery: `delivery.notification` is what a handler gets. */
   readonly delivery: {
     /** Identifier of the subscription that the notification belongs to. */
     subscriptionId: number
     /** What happened. */
-    notification: Notification<Type>
+    notification: NotificationFields<Type, Payload>
   }
-  /** The JSON text of `delivery`. */
+  /** The JSON text of the delivery. */
   readonly body: string
   /** The headers of the callback. */
   readonly headers: Record<string, string>
   /** The second argument of a handler. */
-  readonly context: DeliveryContext
+  readonly context: Omit<DeliveryContext, 'delivery'> & Pick<SampleDelivery<Type, Payload>, 'delivery'>
 }
+
+/** What {@link SampleDeliveryOverrides} takes as the payload of a type: the input of a user's schema. */
+type GivenPayload<Type extends string, Payloads extends PayloadSchemas> = Type extends keyof Payloads
+  ? NonNullable<Payloads[Type]['~standard']['types']> extends { readonly input: infer Input }
+    ? Input
+    : object
+  : Partial<PayloadOf<Type, Payloads>>
+
+/** Where no fields are known, those that were given. */
+type SamplePayload<Type extends string, Payloads extends PayloadSchemas, Given> = Type extends
+  | keyof Payloads
+  | TypeWithDocumentedPayload
+  ? PayloadOf<Type, Payloads>
+  : Record<string, unknown> & Given
 
 /**
  * Makes a valid delivery for tests: of a handler (`delivery.notification`, `context`) or of a route (`body`,
@@ -60,25 +80,32 @@ export interface SampleDelivery<Type extends string = string> {
  * await onLowEnergy(delivery.notification, context)
  * ```
  */
-export function sampleDelivery<Type extends DocumentedNotificationType>(
+export function sampleDelivery<
+  Type extends DocumentedNotificationType | (keyof Payloads & string),
+  Given extends GivenPayload<Type, Payloads>,
+  Payloads extends PayloadSchemas = NoPayloadSchemas,
+>(
   type: Type,
-  overrides: SampleDeliveryOverrides<Type> = {},
-): SampleDelivery<Type> {
-  const schema = argumentsSchema(documentedPayloadOf(type)?.sample)
-  validate(schema, { type, ...overrides }, configurationError('The sample delivery cannot be made'))
+  overrides: SampleDeliveryOverrides<Given, Payloads> = {},
+): SampleDelivery<Type, SamplePayload<Type, Payloads, Given>> {
+  const { payloads = {}, ...values } = overrides
+  validate(
+    argumentsSchema(type, payloads),
+    { type, ...values },
+    configurationError('The sample delivery cannot be made'),
+  )
   const { subscriptionId = 1, id = crypto.randomUUID(), time = Date.now() } = overrides
   const headers = { 'content-type': 'application/json', ...overrides.headers }
-  const payload = { ...samplePayload(type), ...overrides.payload }
+  const payload = { ...(!Object.hasOwn(payloads, type) && samplePayload(type)), ...Object(overrides.payload) }
   const body = jsonOf({ subscriptionId, notification: { id, time, ver: '1.0', type, payload } })
-  const delivery = parseDelivery(body)
+  // The notification has the type it was made of, and a payload that was parsed as one of that type.
+  const delivery = createDeliveryParser({ payloads }).parse(body) as unknown as SampleDelivery<
+    Type,
+    SamplePayload<Type, Payloads, Given>
+  >['delivery']
   const requestHeaders = new RequestHeaders(headers)
-  return {
-    // The notification has the type it was made of, and a payload that was parsed as one of that type.
-    delivery: delivery as unknown as SampleDelivery<Type>['delivery'],
-    body,
-    headers,
-    context: { subscriptionId, delivery, header: (name) => requestHeaders.get(name) },
-  }
+  const context = { subscriptionId, delivery, header: (name: string) => requestHeaders.get(name) }
+  return { delivery, body, headers, context }
 }
 
 /** A payload of this type, as the service could send it: a new object. */
@@ -87,13 +114,14 @@ export function samplePayload(type: string): Record<string, unknown> {
 }
 
 /** Checks only the names: the values are checked with the delivery. */
-function argumentsSchema(payload: object | undefined) {
+function argumentsSchema(type: string, payloads: PayloadSchemas) {
   const unchecked = z.unknown().optional()
-  const fields = Object.fromEntries(Object.keys(payload ?? {}).map((name) => [name, unchecked]))
+  const sample = Object.hasOwn(payloads, type) ? undefined : documentedPayloadOf(type)?.sample
+  const fields = Object.fromEntries(Object.keys(sample ?? {}).map((name) => [name, unchecked]))
   return z.strictObject({
-    type: z.enum(Object.values(documentedNotificationTypes).flat()),
+    type: z.enum([...Object.values(documentedNotificationTypes).flat(), ...Object.keys(payloads)]),
     subscriptionId: unchecked,
-    payload: payload === undefined ? unchecked : z.strictObject(fields).optional(),
+    payload: sample === undefined ? unchecked : z.strictObject(fields).optional(),
     id: unchecked,
     time: unchecked,
     headers: unchecked,

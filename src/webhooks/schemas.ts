@@ -13,6 +13,7 @@ import {
   integer,
   type TypeWithDocumentedPayload,
 } from '../notification-types.js'
+import { numericId, numericIdPattern, ownMessages } from '../shared/validation.js'
 
 type DocumentedShape<Type extends TypeWithDocumentedPayload> =
   (typeof documentedPayloads)[Type]['schema']['shape']
@@ -72,16 +73,17 @@ export type LowEnergyAgentOpenedPayload = DocumentedPayload<'lowEnergyAgentOpene
 /**
  * A notification (docs/service.md, Resources).
  *
- * `Notification` is one of any type: comparing `type` with a documented name narrows `payload`, which is
- * `Record<string, unknown>` where the fields are not documented. `Notification<'lowEnergyAgentOpened'>` is one of that
- * type alone. The second parameter holds payload schemas of your own: `Notification<string, typeof payloads>`.
+ * `Notification` is one of any type, with any object as its payload: for functions that take every notification.
+ * `Notification<'lowEnergyAgentOpened'>` is one of that type alone. The second parameter holds payload schemas of your own:
+ * comparing the `type` of a `Notification<string, typeof payloads>` with a name narrows its `payload`, which is
+ * `Record<string, unknown>` where the fields are not known. Without schemas that is `Delivery['notification']`.
  *
- * A name that is not documented, and has no schema in `Payloads`, cannot be compared with `type` directly, because a plain
- * `string` would stop the union from narrowing. Widen `type` first: `const type: string = notification.type`.
+ * A name that is not documented, and has no schema in `Payloads`, cannot be compared with such a `type` directly, because a
+ * plain `string` would stop the union from narrowing. Widen `type` first: `const type: string = notification.type`.
  */
 export type Notification<
   Type extends string = string,
-  Payloads extends PayloadSchemas = NoPayloadSchemas,
+  Payloads extends PayloadSchemas = PayloadSchemas,
 > = string extends Type ? NotificationOfAnyType<Payloads> : NotificationOfEach<Type, Payloads>
 
 /** The body of a callback (docs/service.md, Resources). */
@@ -97,12 +99,14 @@ type NotificationOfEach<Type extends string, Payloads extends PayloadSchemas> = 
   ? NotificationFields<Type, PayloadOf<Type, Payloads>>
   : never
 
-type NotificationOfAnyType<Payloads extends PayloadSchemas> =
-  | NotificationOfEach<TypeWithSchema<Payloads>, Payloads>
-  | NotificationFields<
-      Exclude<DocumentedNotificationType, TypeWithSchema<Payloads>> | UndocumentedNotificationType,
-      Record<string, unknown>
-    >
+type NotificationOfAnyType<Payloads extends PayloadSchemas> = string extends keyof Payloads
+  ? NotificationFields<DocumentedNotificationType | (string & {}), Record<string, unknown>>
+  :
+      | NotificationOfEach<TypeWithSchema<Payloads>, Payloads>
+      | NotificationFields<
+          Exclude<DocumentedNotificationType, TypeWithSchema<Payloads>> | UndocumentedNotificationType,
+          Record<string, unknown>
+        >
 
 /**
  * The type-level stand-in for every value of `notification.type` that has no name here; the values themselves are any
@@ -112,15 +116,19 @@ type UndocumentedNotificationType = `<undocumented type: ${string}>`
 
 type TypeWithSchema<Payloads extends PayloadSchemas> = (keyof Payloads & string) | TypeWithDocumentedPayload
 
+/** None of {@link PayloadSchemas} itself, which may have a schema for any type. */
+type KnownKey<Payloads extends PayloadSchemas> = string extends keyof Payloads ? never : keyof Payloads
+
 /** A user's schema for a type replaces the documented one. */
-type PayloadOf<Type extends string, Payloads extends PayloadSchemas> = Type extends keyof Payloads
-  ? NonNullable<Payloads[Type]['~standard']['types']>['output']
-  : Type extends TypeWithDocumentedPayload
-    ? DocumentedPayload<Type>
-    : Record<string, unknown>
+export type PayloadOf<Type extends string, Payloads extends PayloadSchemas> =
+  Type extends KnownKey<Payloads>
+    ? NonNullable<Payloads[Type]['~standard']['types']>['output']
+    : Type extends TypeWithDocumentedPayload
+      ? DocumentedPayload<Type>
+      : Record<string, unknown>
 
 /** A type and not an interface, so that a user's declaration files can spell out its fields. */
-type NotificationFields<Type extends string, Payload> = {
+export type NotificationFields<Type extends string, Payload> = {
   /** Unique identifier of the notification (UUID-shaped). */
   id: string
   /**
@@ -134,6 +142,41 @@ type NotificationFields<Type extends string, Payload> = {
   type: Type
   /** Content that depends on the type. */
   payload: Payload
+}
+
+/**
+ * An object schema of zod that keeps fields which it does not name. Its methods return schemas of this type, and it may be part of
+ * a schema of any other version of zod 4.
+ */
+export interface ObjectSchema<Shape extends z.core.$ZodShape> extends z.ZodObject<Shape, z.core.$strip> {
+  /** What zod infers its types from. */
+  _zod: AnyVersion<z.ZodObject<Shape, z.core.$strip>['_zod']>
+  /** Adds or replaces fields. */
+  extend<U extends z.core.$ZodLooseShape>(
+    fields: U,
+  ): ObjectSchema<z.core.util.Extend<Shape, z.core.util.Writeable<U>>>
+  /** Keeps these fields alone. */
+  pick<M extends z.core.util.Mask<keyof Shape>>(
+    fields: M & Record<Exclude<keyof M, keyof Shape>, never>,
+  ): ObjectSchema<z.core.util.Flatten<Pick<Shape, Extract<keyof Shape, keyof M>>>>
+  /** Leaves these fields out. */
+  omit<M extends z.core.util.Mask<keyof Shape>>(
+    fields: M & Record<Exclude<keyof M, keyof Shape>, never>,
+  ): ObjectSchema<z.core.util.Flatten<Omit<Shape, Extract<keyof Shape, keyof M>>>>
+}
+
+/**
+ * The internals of a schema, of which only its types can be used: the others differ from version to version, and zod compares
+ * them with those of its own. `never` fits each of them.
+ */
+type AnyVersion<Internals> = Internals & {
+  [Name in Exclude<keyof Internals, 'input' | 'output' | 'optin' | 'optout'>]: never
+}
+
+/** A schema of zod for a value of these types. */
+export interface ValueSchema<Output, Input = Output> extends z.ZodType<Output, Input> {
+  /** What zod infers its types from. */
+  _zod: AnyVersion<z.ZodType<Output, Input>['_zod']>
 }
 
 const anyNotificationSchema = z.looseObject({
@@ -150,21 +193,15 @@ export const anyDeliverySchema = z.looseObject({
   notification: anyNotificationSchema,
 })
 
-type NotificationInternals = z.core.$ZodObjectInternals<typeof anyNotificationSchema.shape, z.core.$strip>
-
-/** An object schema, to be extended, whose values narrow on `type`: the shape alone could not say so. */
-interface NotificationSchema extends z.ZodObject<typeof anyNotificationSchema.shape, z.core.$strip> {
-  /** What zod infers its types from. */
-  _zod: Omit<NotificationInternals, 'input' | 'output'> & { input: Notification; output: Notification }
-}
-
 /**
- * One notification (docs/service.md, Resources). A `lowEnergyAgentOpened` has the payload of
- * {@link lowEnergyAgentOpenedPayloadSchema}, every other type any object.
+ * One notification with any object as its payload (docs/service.md, Resources): to extend, for example with a payload.
+ * {@link deliverySchema} also checks the documented one.
  */
-export const notificationSchema = anyNotificationSchema
+export const notificationSchema = anyNotificationSchema as z.ZodType as ObjectSchema<NotificationShape>
+
+const checkedNotificationSchema = anyNotificationSchema
   .superRefine(({ type, payload }, context) => {
-    const { error } = documentedPayloadOf(type)?.schema.safeParse(payload) ?? {}
+    const { error } = documentedPayloadOf(type)?.schema.safeParse(payload, ownMessages) ?? {}
     for (const issue of error?.issues ?? []) {
       context.addIssue({ ...issue, path: ['payload', ...issue.path] })
     }
@@ -179,7 +216,7 @@ export const notificationSchema = anyNotificationSchema
       })
     },
     // The refinement proves which payload goes with which type; zod has no way to say so in types.
-  }) as z.ZodType as NotificationSchema
+  }) as z.ZodType as ValueSchema<Delivery['notification']>
 
 /**
  * The JSON body of a callback (docs/service.md, Resources): refuses what `parseDelivery` refuses, and nothing else.
@@ -192,15 +229,32 @@ export const notificationSchema = anyNotificationSchema
  * ```
  */
 export const deliverySchema = z.looseObject({
-  subscriptionId: z.int(),
-  notification: notificationSchema,
+  subscriptionId: z
+    .union([z.int(), z.string().regex(numericIdPattern)])
+    .transform(numericId)
+    .pipe(z.int()) as z.ZodType as ValueSchema<number, number | string>,
+  notification: checkedNotificationSchema,
   // The schema keeps unknown fields; its type is that of `parseDelivery`, without an index signature.
-}) as z.ZodObject as z.ZodObject<
-  {
-    /** The subscription that the notification belongs to. */
-    subscriptionId: z.ZodInt
-    /** The notification. */
-    notification: NotificationSchema
-  },
-  z.core.$strip
->
+}) as z.ZodType as ObjectSchema<DeliveryShape>
+
+/** The fields of {@link notificationSchema}. */
+export type NotificationShape = {
+  /** Unique identifier. */
+  id: ValueSchema<string>
+  /** When it happened, in milliseconds since 1970. */
+  time: ValueSchema<number>
+  /** Version of the format. */
+  ver: ValueSchema<string>
+  /** What kind of notification it is. */
+  type: ValueSchema<string>
+  /** Any object. */
+  payload: ValueSchema<Record<string, unknown>>
+}
+
+/** The fields of {@link deliverySchema}. */
+export type DeliveryShape = {
+  /** The subscription that the notification belongs to: a number, or its digits, which become the number. */
+  subscriptionId: ValueSchema<number, number | string>
+  /** The notification, its documented payload included. */
+  notification: ValueSchema<Delivery['notification']>
+}

@@ -35,7 +35,7 @@ export function verifySecrets(
         /** The value of a header by its name in any case, or `null`. */
         get(name: string): string | null
       },
-  secrets: Readonly<Record<string, string | readonly string[]>>,
+  secrets: Secrets,
 ): boolean {
   const issues = secretsIssues(secrets)
   if (issues.length > 0) {
@@ -44,6 +44,9 @@ export function verifySecrets(
   }
   return authenticator(secrets)(new RequestHeaders(headers)) === undefined
 }
+
+/** Accepted values by the name of a header. */
+export type Secrets = Readonly<Record<string, string | readonly string[]>>
 
 /** Returns the header that failed the check, and why, without its value; `undefined` if all secrets are right. */
 export type Authenticator = (
@@ -56,7 +59,7 @@ export type Authenticator = (
  *
  * @param secrets - valid ones: {@link secretsIssues} found nothing
  */
-export function authenticator(secrets: Readonly<Record<string, string | readonly string[]>>): Authenticator {
+export function authenticator(secrets: Secrets): Authenticator {
   const wanted = Object.entries(secrets).map(([header, accepted]) => ({
     header,
     accepted: [accepted].flat(),
@@ -134,10 +137,7 @@ function secretProblem(value: unknown): string | undefined {
 }
 
 /** Logs that the secrets can be guessed: no header has only values of 16 and more characters. */
-export function logShortSecrets(
-  secrets: Readonly<Record<string, string | readonly string[]>>,
-  log: Log,
-): void {
+export function logShortSecrets(secrets: Secrets, log: Log): void {
   const isShort = (accepted: string | readonly string[]) =>
     [accepted].flat().some(({ length }) => length < 16)
   if (!Object.values(secrets).every(isShort)) return

@@ -4,8 +4,7 @@ import { callLogged } from '../logger.js'
 import { invalidDelivery, readWebStream, routeAdvice } from './body.js'
 import { RequestHeaders } from './headers.js'
 import { check } from './options.js'
-import { coreOf, type DeliveryReceiver } from './receiver.js'
-import type { PayloadSchemas } from './schemas.js'
+import { type CallbackReceiver, coreOf } from './receiver.js'
 
 /** Options of {@link toWebHandler}. */
 export interface WebHandlerOptions<Rest extends unknown[]> {
@@ -42,8 +41,8 @@ export interface WebHandlerOptions<Rest extends unknown[]> {
  * export default { fetch: handler } // Workers: see `waitUntil`
  * ```
  */
-export function toWebHandler<Payloads extends PayloadSchemas, Rest extends unknown[] = []>(
-  receiver: DeliveryReceiver<Payloads>,
+export function toWebHandler<Rest extends unknown[] = []>(
+  receiver: CallbackReceiver,
   options: WebHandlerOptions<Rest> = {},
 ): (request: Request, ...rest: Rest) => Promise<Response> {
   const core = coreOf(receiver)

@@ -48,6 +48,7 @@ export declare const token: string
 export declare const secrets: { token: string }
 export declare const accept: (body: unknown) => Promise<void>
 export declare const next: string
+export declare const vault: { read(name: string): Promise<string> }
 export declare const onLowEnergy: NotificationHandler<'lowEnergyAgentOpened'>
 export declare const queue: { add(item: object): Promise<void> }
 
@@ -120,6 +121,8 @@ export const context: Readonly<Record<string, readonly string[]>> = {
     'next as previousToken',
     'queue',
   ],
+  'src/webhooks/lambda.ts: toLambdaHandler': ['receiver'],
+  'src/webhooks/receiver.ts: close': ['receiver', 'server'],
   'src/webhooks/receiver.ts: drain': ['receiver', 'server'],
   'src/webhooks/receiver.ts: handle': ['receiver', 'parsedRequest as request', 'response'],
   'src/webhooks/fastify.ts: toFastifyPlugin': ['receiver', 'fastify'],

@@ -69,7 +69,7 @@ test("what a user's function throws is published by its name alone: its message 
 
 test('a store bound to the start is there while the operation runs, and not afterwards', async () => {
   const storage = new AsyncLocalStorage<number>()
-  channel.start.bindStore(storage, () => 7)
+  subscribable.start.bindStore(storage, () => 7)
   try {
     const seen = traced(
       channel,
@@ -82,6 +82,6 @@ test('a store bound to the start is there while the operation runs, and not afte
     expect(storage.getStore()).toBeUndefined()
     await expect(seen).resolves.toBe(7)
   } finally {
-    channel.start.unbindStore(storage)
+    subscribable.start.unbindStore(storage)
   }
 })

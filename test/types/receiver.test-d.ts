@@ -49,7 +49,7 @@ describe('on gives each type its payload', () => {
     // @ts-expect-error It is subscribed to, and not delivered.
     receiver.on('behavioral', () => {})
     receiver.on<string>('somethingNew', (notification) => {
-      expectTypeOf(notification).toEqualTypeOf<Notification>()
+      expectTypeOf(notification).toEqualTypeOf<Delivery['notification']>()
     })
   })
 
@@ -65,10 +65,10 @@ describe('on gives each type its payload', () => {
 
   test('the union for a type that is only known as a string, and for all types', () => {
     receiver.on<string>('a' as string, (notification) => {
-      expectTypeOf(notification).toEqualTypeOf<Notification>()
+      expectTypeOf(notification).toEqualTypeOf<Delivery['notification']>()
     })
     receiver.onAny((notification, context) => {
-      expectTypeOf(notification).toEqualTypeOf<Notification>()
+      expectTypeOf(notification).toEqualTypeOf<Delivery['notification']>()
       expectTypeOf(context.delivery).toEqualTypeOf<Delivery>()
     })
   })

@@ -76,7 +76,7 @@ describe('narrowing on notification.type', () => {
     const documented = (type: DocumentedNotificationType) => delivery.notification.type === type
     expectTypeOf(documented).returns.toEqualTypeOf<boolean>()
     expectTypeOf<
-      Exclude<Notification['type'], DocumentedNotificationType>
+      Exclude<Delivery['notification']['type'], DocumentedNotificationType>
     >().toEqualTypeOf<`<undocumented type: ${string}>`>()
     expectTypeOf<DocumentedNotificationType>().toExtend<Notification['type']>()
   })
@@ -89,7 +89,7 @@ describe('narrowing on notification.type', () => {
   })
 
   test('a plain string is not a type by accident', () => {
-    expectTypeOf<string>().not.toExtend<Notification['type']>()
+    expectTypeOf<string>().not.toExtend<Delivery['notification']['type']>()
   })
 
   test('fields of the payload cannot be used as anything before the type is known', () => {
@@ -148,7 +148,8 @@ describe('results', () => {
 
   test('the schemas have the types of the parser', () => {
     expectTypeOf<z.output<typeof deliverySchema>>().toExtend<Delivery>()
-    expectTypeOf<z.output<typeof notificationSchema>>().toEqualTypeOf<Notification>()
+    expectTypeOf<z.output<typeof notificationSchema>['type']>().toEqualTypeOf<string>()
+    expectTypeOf<z.input<typeof deliverySchema>['subscriptionId']>().toEqualTypeOf<number | string>()
     expectTypeOf<
       z.output<typeof lowEnergyAgentOpenedPayloadSchema>
     >().toEqualTypeOf<LowEnergyAgentOpenedPayload>()
@@ -162,7 +163,7 @@ describe('results', () => {
     expectTypeOf<z.output<typeof queued>>().toExtend<Delivery & { queuedAt: number }>()
     const forTenant = notificationSchema.extend({ tenant: z.string() })
     expectTypeOf<z.output<typeof forTenant>['tenant']>().toEqualTypeOf<string>()
-    expectTypeOf<z.output<typeof deliverySchema>['notification']>().toEqualTypeOf<Notification>()
+    expectTypeOf<z.output<typeof deliverySchema>['notification']>().toEqualTypeOf<Delivery['notification']>()
   })
 
   test('the catalogue is literal', () => {
@@ -217,7 +218,9 @@ describe('createDeliveryParser', () => {
   })
 
   test('no payloads give the default types', () => {
-    expectTypeOf(createDeliveryParser({ payloads: {} }).parse('').notification).toEqualTypeOf<Notification>()
+    expectTypeOf(createDeliveryParser({ payloads: {} }).parse('').notification).toEqualTypeOf<
+      Delivery['notification']
+    >()
   })
 
   test('a parser’s payload schemas can be inferred from it', () => {

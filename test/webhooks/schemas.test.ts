@@ -1,11 +1,17 @@
 import {
+  ConfigurationError,
+  createDeliveryParser,
+  DeliveryReceiver,
   deliverySchema,
   documentedNotificationTypes,
+  notificationSchema,
   notificationTypes,
+  safeParseDelivery,
 } from 'notification-subscriber/webhooks'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
+import * as yup from 'yup'
 import * as z from 'zod'
-import { changed, lowEnergyDelivery } from './deliveries.js'
+import { changed, deliveryOf, lowEnergyDelivery } from './deliveries.js'
 
 describe('the exported schemas (docs/service.md, Resources)', () => {
   test('compose, with issue paths from the root of the composition', () => {
@@ -15,6 +21,67 @@ describe('the exported schemas (docs/service.md, Resources)', () => {
     expect(result.error?.issues).toEqual([
       expect.objectContaining({ path: [1, 'notification', 'payload', 'idx'], code: 'invalid_type' }),
     ])
+  })
+})
+
+describe('the exported schemas are shared with an app', () => {
+  test('an id as text becomes a number, as parseDelivery has it; its JSON Schema says so', () => {
+    for (const subscriptionId of ['4711', '-1', '0', '007', '1e3', '', 'x', '9007199254740993', 1.5, null]) {
+      const body = { ...lowEnergyDelivery(), subscriptionId }
+      const parsed = safeParseDelivery(body)
+      const { success, data } = deliverySchema.safeParse(body)
+      expect([subscriptionId, success, data]).toEqual([subscriptionId, parsed.success, parsed.data])
+    }
+    const { properties } = z.toJSONSchema(deliverySchema, { io: 'input' }) as { properties: object }
+    expect(properties).toMatchObject({ subscriptionId: { anyOf: [{ type: 'integer' }, { type: 'string' }] } })
+    expect(z.toJSONSchema(deliverySchema)).toMatchObject({
+      properties: { subscriptionId: { type: 'integer' } },
+    })
+  })
+
+  test('can be extended, picked from, made partial and merged', () => {
+    const payload = z.object({ score: z.number() })
+    const notification = { id: 'a', time: 1, ver: '1.0', type: 'cxScoreUpdated', payload: { score: 1 } }
+    const scored = notificationSchema.extend({ payload, type: z.literal('cxScoreUpdated') })
+    expect(scored.parse(notification)).toEqual(notification)
+    expect(scored.safeParse({ ...notification, payload: {} }).success).toBe(false)
+    expect(notificationSchema.pick({ id: true }).parse({ id: 'a' })).toEqual({ id: 'a' })
+    expect(notificationSchema.omit({ payload: true }).safeParse({}).error?.issues).toHaveLength(4)
+    expect(notificationSchema.partial().parse({})).toEqual({})
+    expect(notificationSchema.merge(z.object({ a: z.string() })).safeParse(notification).success).toBe(false)
+    expect(deliverySchema.extend({ queuedAt: z.number() }).safeParse(lowEnergyDelivery()).success).toBe(false)
+    expect(deliverySchema.partial().parse({})).toEqual({})
+  })
+
+  test('the words of an app’s z.config() are never those of this package', () => {
+    const { customError } = z.config()
+    z.config({ customError: ({ input }) => `got ${JSON.stringify(input)}` })
+    try {
+      const { error } = safeParseDelivery(changed(['notification', 'payload', 'callId'], ['+49 151']))
+      expect(error?.issues).toEqual([
+        { path: ['notification', 'payload', 'callId'], message: 'expected string, received array' },
+      ])
+      expect(() => new DeliveryReceiver({ secrets: { token: 'x' }, ackTimeoutMs: 'later' } as never)).toThrow(
+        /`ackTimeoutMs`: expected number/,
+      )
+    } finally {
+      z.config({ customError })
+    }
+  })
+
+  test('a schema of another version of zod is not compiled', () => {
+    const schema = z.object({ channel: z.string().default('voice') })
+    Object.assign(schema._zod, { version: { major: 4, minor: 5, patch: 2 } })
+    const run = vi.spyOn(schema._zod, 'run')
+    const parser = createDeliveryParser({ payloads: { cxScoreUpdated: schema } })
+    expect(parser.parse(deliveryOf('cxScoreUpdated', {})).notification.payload).toEqual({ channel: 'voice' })
+    expect(run).toHaveBeenCalledOnce()
+  })
+
+  test('a schema of yup, which always returns a promise, is refused at construction', () => {
+    const payloads = { cxScoreUpdated: yup.object({ score: yup.number().required() }) }
+    expect(() => createDeliveryParser({ payloads })).toThrow(ConfigurationError)
+    expect(() => new DeliveryReceiver({ payloads, allowUnauthenticated: true })).toThrow(ConfigurationError)
   })
 })
 

@@ -11,6 +11,7 @@ import {
   type Logger,
   toFastifyPlugin,
   toKoaMiddleware,
+  toLambdaHandler,
   toNodeHandler,
   toWebHandler,
 } from 'notification-subscriber/webhooks'
@@ -132,6 +133,21 @@ export const transports: readonly [name: string, open: (receiver: DeliveryReceiv
         return {
           send: async (method, headers, body) =>
             answerOf(await handler(new Request('https://app.example.com', requestOf(method, headers, body)))),
+          async [Symbol.asyncDispose]() {},
+        }
+      },
+    ],
+    [
+      'toLambdaHandler',
+      async (receiver) => {
+        const handler = toLambdaHandler(receiver)
+        return {
+          async send(method, headers, bytes) {
+            const body = bytes && Buffer.from(bytes).toString('base64')
+            const event = { requestContext: { http: { method } }, headers, body, isBase64Encoded: true }
+            const answer = await handler(event)
+            return { status: answer.statusCode, allow: answer.headers.allow, length: answer.body.length }
+          },
           async [Symbol.asyncDispose]() {},
         }
       },

@@ -17,7 +17,7 @@ const event: FunctionUrlEvent = {
   isBase64Encoded: false,
 }
 
-const accepted = { statusCode: 204, headers: {}, body: '' }
+const accepted = { statusCode: 204, headers: {}, body: '', isBase64Encoded: false }
 
 const handled = vi.fn<(callId: string) => void>()
 const onInvalid = vi.fn<(error: InvalidDeliveryError) => void>()
@@ -25,7 +25,7 @@ const receiver = new DeliveryReceiver({ secrets: { token: callbackToken }, onInv
   'lowEnergyAgentOpened',
   ({ payload }) => handled(payload.callId),
 )
-const exported = await runBlock('AWS Lambda, and everything else', { receiver })
+const exported = await runBlock('AWS Lambda', { receiver })
 const handler = exported.handler as LambdaHandler
 
 beforeEach(() => {

@@ -95,7 +95,7 @@ export const pageServers = {
     )
   },
   async lambda(receiver, tls) {
-    const { handler } = await runBlock('AWS Lambda, and everything else', { receiver })
+    const { handler } = await runBlock('AWS Lambda', { receiver })
     return startServer(createServer(tls, functionUrl(handler as LambdaHandler)))
   },
 } satisfies Record<string, StartServer>

@@ -1,0 +1,65 @@
+/** A callback route for AWS Lambda. */
+import { bytesOfBase64 } from './content.js'
+import { RequestHeaders } from './headers.js'
+import { type CallbackReceiver, coreOf } from './receiver.js'
+
+/** The parts of an event that the handler uses: of an API Gateway (1.0 and 2.0), a load balancer or a function URL. */
+export interface LambdaEvent {
+  /** The HTTP method, in payload format 1.0 and from a load balancer. */
+  readonly httpMethod?: string | undefined
+  /** What AWS knows of the request: in payload format 2.0 and from a function URL also the method, as `http.method`. */
+  readonly requestContext?: object | undefined
+  /** The headers, each with one value. */
+  readonly headers?: Readonly<Record<string, string | undefined>> | null | undefined
+  /** The headers, each with all of its values. */
+  readonly multiValueHeaders?: Readonly<Record<string, readonly string[] | undefined>> | null | undefined
+  /** The body. */
+  readonly body?: string | null | undefined
+  /** Whether the body is in base64. */
+  readonly isBase64Encoded?: boolean | undefined
+}
+
+/** The result of the function, as each of the services takes it. */
+export interface LambdaAnswer {
+  /** HTTP status of the answer. */
+  statusCode: number
+  /** The headers of the answer. */
+  headers: Record<string, string>
+  /** The same headers, if the event had them so: some load balancers read no others. */
+  multiValueHeaders?: Record<string, string[]>
+  /** Empty. */
+  body: string
+  /** Always `false`. */
+  isBase64Encoded: boolean
+}
+
+/**
+ * Makes the handler of a Lambda function behind an API Gateway (REST or HTTP API), an application load balancer or a function
+ * URL. Lambda freezes handlers that still run after the answer (`ackTimeoutMs`): put long work into a queue.
+ *
+ * @throws `ConfigurationError` for what is no receiver
+ *
+ * @example
+ * ```ts
+ * export const handler = toLambdaHandler(receiver)
+ * ```
+ */
+export function toLambdaHandler(receiver: CallbackReceiver): (event: LambdaEvent) => Promise<LambdaAnswer> {
+  const core = coreOf(receiver)
+  return async ({ httpMethod, requestContext, headers, multiValueHeaders, body, isBase64Encoded }) => {
+    const method = Object(requestContext).http?.method ?? httpMethod
+    // Half of the services send both; the lists show what was sent twice.
+    const sent = new RequestHeaders(multiValueHeaders ?? headers)
+    const { answer } = await core.receive(method, sent, () => ({
+      body: (isBase64Encoded ? bytesOfBase64(body) : undefined) ?? body ?? '',
+    }))
+    const lists = Object.entries(answer.headers).map(([name, value]) => [name, [value]])
+    return {
+      statusCode: answer.status,
+      headers: answer.headers,
+      ...(multiValueHeaders && { multiValueHeaders: Object.fromEntries(lists) }),
+      body: '',
+      isBase64Encoded: false,
+    }
+  }
+}

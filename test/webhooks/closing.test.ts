@@ -1,0 +1,123 @@
+import { once } from 'node:events'
+import { Agent, createServer, type IncomingMessage, request, type Server } from 'node:http'
+import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ConfigurationError, DeliveryReceiver, toNodeHandler } from 'notification-subscriber/webhooks'
+import { expect, test } from 'vitest'
+import { deferred } from '../support/deferred.js'
+import { listen } from '../support/listen.js'
+import { lowEnergyDelivery } from './deliveries.js'
+import { authenticated, secrets } from './support.js'
+
+const body = JSON.stringify(lowEnergyDelivery())
+
+async function serve(handler: () => unknown = () => {}) {
+  const receiver = new DeliveryReceiver({ secrets, logger: false }).onAny(handler)
+  const server = createServer({ keepAliveTimeout: 0 }, toNodeHandler(receiver))
+  return { receiver, server, port: await listen(server) }
+}
+
+/** Sends one callback, and resolves with its status and header `connection`, or with the code of the error. */
+function post(port: number, agent: Agent) {
+  return new Promise<{ status: number | string | undefined; connection?: string | undefined }>((resolve) => {
+    const sent = request({ port, host: '127.0.0.1', method: 'POST', agent, headers: authenticated })
+    sent.on('response', (response: IncomingMessage) => {
+      response
+        .resume()
+        .on('end', () => resolve({ status: response.statusCode, connection: response.headers.connection }))
+    })
+    sent.on('error', (error) => resolve({ status: Object(error).code }))
+    sent.end(body)
+  })
+}
+
+const isListening = (server: Server) => server.listening
+
+test('close answers what still comes, asks connections to close, and waits for handlers', async () => {
+  let handled = 0
+  const { receiver, server, port } = await serve(async () => {
+    await sleep(100)
+    handled += 1
+  })
+  const agent = new Agent({ keepAlive: true })
+  expect(await post(port, agent)).toEqual({ status: 204, connection: 'keep-alive' })
+  const inFlight = post(port, agent)
+  await once(server, 'request')
+  const closed = receiver.close(server)
+  expect(isListening(server)).toBe(false)
+  expect(await inFlight).toEqual({ status: 204, connection: 'keep-alive' })
+  expect(await post(port, agent)).toEqual({ status: 204, connection: 'close' })
+  expect(await closed).toBe(0)
+  expect(handled).toBe(3)
+  agent.destroy()
+})
+
+test('an idle connection is ended after a quiet second, not at once', async () => {
+  const { receiver, server, port } = await serve()
+  const agent = new Agent({ keepAlive: true })
+  await post(port, agent)
+  const startedAt = performance.now()
+  expect(await receiver.close(server)).toBe(0)
+  expect(performance.now() - startedAt).toBeGreaterThan(900)
+  agent.destroy()
+})
+
+test('what is left after timeoutMs is ended: silent and half-open connections, and slow handlers are counted', async () => {
+  const { receiver, server, port } = await serve(() => new Promise(() => {}))
+  const silent = connect(port, '127.0.0.1').on('error', () => {})
+  const halfOpen = connect(port, '127.0.0.1').on('error', () => {})
+  halfOpen.write('POST / HTTP/1.1\r\nHost: a\r\n')
+  const agent = new Agent({ keepAlive: true })
+  const pending = post(port, agent)
+  await once(server, 'request')
+  const ended = Promise.all([once(silent, 'close'), once(halfOpen, 'close')])
+  expect(await receiver.close(server, { timeoutMs: 300 })).toBe(1)
+  await ended
+  await pending
+  agent.destroy()
+})
+
+test('under load, 1,000 connections: no callback that was answered is lost, and each gets 204 until its connection closes', async () => {
+  let handled = 0
+  const { receiver, server, port } = await serve(async () => {
+    await sleep(5)
+    handled += 1
+  })
+  const silent = connect(port, '127.0.0.1').on('error', () => {})
+  const halfOpen = connect(port, '127.0.0.1').on('error', () => {})
+  halfOpen.write('POST / HTTP/1.1\r\nHost: a\r\n')
+  const statuses = new Map<unknown, number>()
+  const count = (status: unknown) => statuses.set(status, (statuses.get(status) ?? 0) + 1)
+  let connected = 0
+  const areConnected = deferred<void>()
+  const senders = Array.from({ length: 1_000 }, async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    for (let sent = 0; ; sent += 1) {
+      const { status, connection } = await post(port, agent)
+      count(status)
+      if (sent === 0) connected += 1
+      if (connected === 1_000) areConnected.resolve()
+      if (connection !== 'keep-alive') break
+      await sleep(Math.random() * 500)
+    }
+    agent.destroy()
+  })
+  await areConnected.promise
+  const closed = receiver.close(server, { timeoutMs: 15_000 })
+  await Promise.all(senders)
+  expect(await closed).toBe(0)
+  expect([...statuses.keys()]).toEqual([204])
+  expect(handled).toBe(statuses.get(204))
+  silent.destroy()
+  halfOpen.destroy()
+})
+
+test('a server that does not listen is closed already; what is no server is refused', async () => {
+  const { receiver, server } = await serve()
+  server.close()
+  expect(await receiver.close(server)).toBe(0)
+  for (const given of [undefined, {}, { close() {} }]) {
+    await expect(receiver.close(given as never)).rejects.toThrow(ConfigurationError)
+  }
+  await expect(receiver.close(server, { timeoutMs: -1 })).rejects.toThrow(ConfigurationError)
+})

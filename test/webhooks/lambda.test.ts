@@ -1,0 +1,89 @@
+import { DeliveryReceiver, type LambdaEvent, toLambdaHandler } from 'notification-subscriber/webhooks'
+import { describe, expect, test } from 'vitest'
+import { lowEnergyDelivery } from './deliveries.js'
+import { authenticated, recordingOnInvalid, secrets } from './support.js'
+
+const body = JSON.stringify(lowEnergyDelivery())
+const base64 = Buffer.from(body).toString('base64')
+const lists = { 'content-type': ['application/json'], token: [authenticated.token] }
+const headers = { 'content-type': 'application/json', ...authenticated }
+
+/** As AWS records them, with the fields that hold no secret cut. */
+const events: Readonly<Record<string, LambdaEvent>> = {
+  'a REST API (1.0)': { httpMethod: 'POST', headers, multiValueHeaders: lists, body, isBase64Encoded: false },
+  'an HTTP API (2.0)': {
+    requestContext: { http: { method: 'POST' } },
+    headers,
+    body,
+    isBase64Encoded: false,
+  },
+  'a function URL': {
+    requestContext: { http: { method: 'POST' } },
+    headers,
+    body: base64,
+    isBase64Encoded: true,
+  },
+  'a load balancer': { httpMethod: 'POST', requestContext: {}, headers, body: base64, isBase64Encoded: true },
+  'a load balancer with multi-value headers': {
+    httpMethod: 'POST',
+    requestContext: {},
+    multiValueHeaders: lists,
+    body,
+    isBase64Encoded: false,
+  },
+}
+
+describe.each(Object.entries(events))('an event of %s', (_, event) => {
+  function serve() {
+    const received: unknown[] = []
+    const { onInvalid, problems } = recordingOnInvalid()
+    const receiver = new DeliveryReceiver({ secrets, onInvalid, logger: false })
+    return {
+      handler: toLambdaHandler(receiver.onAny((_n, { delivery }) => received.push(delivery))),
+      received,
+      problems,
+    }
+  }
+
+  test('reaches the handlers, and is answered in its own form', async () => {
+    const { handler, received } = serve()
+    const answer = await handler(event)
+    expect(answer).toEqual({
+      statusCode: 204,
+      headers: {},
+      ...(event.multiValueHeaders && { multiValueHeaders: {} }),
+      body: '',
+      isBase64Encoded: false,
+    })
+    expect(received).toEqual([lowEnergyDelivery()])
+  })
+
+  test('with a wrong mark of base64 is read, too', async () => {
+    const { handler, received } = serve()
+    await handler({ ...event, isBase64Encoded: !event.isBase64Encoded })
+    expect(received).toEqual([lowEnergyDelivery()])
+  })
+
+  test('without a body goes to onInvalid', async () => {
+    const { handler, problems } = serve()
+    expect(await handler({ ...event, body: null })).toMatchObject({ statusCode: 204 })
+    expect(problems()).toEqual(['the body is empty'])
+  })
+
+  test('of another method gets 405 with Allow', async () => {
+    const { handler } = serve()
+    const { statusCode, headers, multiValueHeaders } = await handler({
+      ...event,
+      ...(event.httpMethod ? { httpMethod: 'PUT' } : { requestContext: { http: { method: 'PUT' } } }),
+    })
+    expect([statusCode, headers]).toEqual([405, { allow: 'POST' }])
+    if (event.multiValueHeaders) expect(multiValueHeaders).toEqual({ allow: ['POST'] })
+  })
+})
+
+test('a secret that was sent twice is refused', async () => {
+  const handler = toLambdaHandler(new DeliveryReceiver({ secrets, logger: false }))
+  const token = [authenticated.token, authenticated.token]
+  const event = { httpMethod: 'POST', headers: authenticated, multiValueHeaders: { token }, body }
+  expect((await handler(event)).statusCode).toBe(401)
+})

@@ -1,0 +1,88 @@
+import { DeliveryReceiver, type SecretsSource } from 'notification-subscriber/webhooks'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { post, recordingLogger } from './support.js'
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] }))
+afterEach(() => void vi.useRealTimers())
+
+function receive(source: SecretsSource) {
+  const secrets = vi.fn(source)
+  const { logger, lines } = recordingLogger()
+  const receiver = new DeliveryReceiver({ secrets, logger, onRefused: () => {} })
+  const status = async (headers: Record<string, string>) => (await receiver.handle(post(headers))).status
+  return { status, secrets, events: () => lines.map(({ fields }) => Object(fields).event) }
+}
+
+const tenants: Record<string, string> = { acme: 'the-secret-of-acme', other: 'the-secret-of-other' }
+
+describe('secrets as a function', () => {
+  test('may be asynchronous, and is called once a minute', async () => {
+    const { status, secrets } = receive(async () => ({ token: 'from-the-vault-0001' }))
+    expect(await status({ token: 'from-the-vault-0001' })).toBe(204)
+    expect(await status({ token: 'from-the-vault-0002' })).toBe(401)
+    expect(secrets).toHaveBeenCalledTimes(1)
+    vi.advanceTimersByTime(60_000)
+    expect(await status({ token: 'from-the-vault-0001' })).toBe(204)
+    expect(secrets).toHaveBeenCalledTimes(2)
+  })
+
+  test('shares one call among callbacks that arrive at the same time', async () => {
+    const { status, secrets } = receive(async () => ({ token: 'from-the-vault-0001' }))
+    const token = 'from-the-vault-0001'
+    expect(await Promise.all([status({ token }), status({ token })])).toEqual([204, 204])
+    expect(secrets).toHaveBeenCalledTimes(1)
+  })
+
+  test('gives each tenant its own, and undefined refuses', async () => {
+    const { status, secrets } = receive(({ header }) => {
+      const token = tenants[header('x-tenant') ?? '']
+      return token === undefined ? undefined : { token }
+    })
+    const acme = { 'x-tenant': 'acme', token: 'the-secret-of-acme' }
+    for (let turn = 0; turn < 2; turn += 1) {
+      expect(await status(acme)).toBe(204)
+      expect(await status({ ...acme, 'x-tenant': 'other' })).toBe(401)
+      expect(await status({ ...acme, 'x-tenant': 'unknown' })).toBe(401)
+      expect(await status({ token: 'the-secret-of-acme' })).toBe(401)
+    }
+    expect(secrets).toHaveBeenCalledTimes(4)
+  })
+
+  test('must read headers before its first await: otherwise another tenant could share the result', async () => {
+    const { status, events } = receive(async ({ header }) => {
+      await undefined
+      return { token: tenants[header('x-tenant') ?? ''] ?? '' }
+    })
+    expect(await status({ 'x-tenant': 'acme', token: 'the-secret-of-acme' })).toBe(401)
+    expect(events()).toContain('secrets.failed')
+  })
+
+  test('that fails, is late, or returns no secrets: the last result counts, and it is asked again after 5 seconds', async () => {
+    let answer: () => unknown = () => ({ token: 'from-the-vault-0001' })
+    const { status, events, secrets } = receive(() => answer() as never)
+    const token = 'from-the-vault-0001'
+    expect(await status({ token })).toBe(204)
+    for (const failing of [() => Promise.reject(new Error('down')), () => ({ token: '' })]) {
+      answer = failing
+      vi.advanceTimersByTime(60_000)
+      expect(await status({ token })).toBe(204)
+    }
+    expect(events().filter((event) => event === 'secrets.failed')).toHaveLength(2)
+    answer = () => ({ token: 'from-the-vault-0002' })
+    vi.advanceTimersByTime(5_000)
+    expect(await status({ token })).toBe(401)
+    answer = () => new Promise(() => {})
+    vi.advanceTimersByTime(60_000)
+    const late = status({ token: 'from-the-vault-0002' })
+    await vi.advanceTimersByTimeAsync(5_000)
+    expect(await late).toBe(204)
+    expect(secrets).toHaveBeenCalledTimes(5)
+  })
+
+  test('is not asked for a probe', async () => {
+    const { secrets } = receive(() => undefined)
+    const receiver = new DeliveryReceiver({ secrets, logger: false })
+    expect((await receiver.handle({ ...post(), method: 'GET' })).status).toBe(405)
+    expect(secrets).not.toHaveBeenCalled()
+  })
+})
