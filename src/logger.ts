@@ -50,7 +50,7 @@ interface ErrorDescription {
  * Describes an error, and its causes. Everything else of an error stays out of the log: other libraries put commands with
  * their passwords, requests and bodies into properties of their errors.
  */
-function describeError(thrown: unknown, depth = 0): ErrorDescription {
+export function describeError(thrown: unknown, depth = 0): ErrorDescription {
   const [name, code, stack, cause, errors] = ['name', 'code', 'stack', 'cause', 'errors'].map((property) => {
     try {
       return Object(thrown)[property]

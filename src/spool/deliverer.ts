@@ -2,7 +2,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setImmediate } from 'node:timers/promises'
 import type { InvalidDeliveryError } from '../errors.js'
-import { excerpt, messageOf } from '../shared/text.js'
+import { describeError } from '../logger.js'
+import { messageOf } from '../shared/text.js'
 import { channelFor, traced } from '../shared/tracing.js'
 import { type Backoff, backoffMs } from '../shared/waits.js'
 import { type DeliveryParser, namesOf } from '../webhooks/parse.js'
@@ -205,9 +206,10 @@ export class Deliverer<Payloads extends PayloadSchemas> {
       plain('warn', { event: 'spool.discarded', ...fields }, 'A delivery is given up, as onStuck says')
       return this.#store.remove(entry)
     }
+    const shown = { name: describeError(error).name, message: messageOf(error) }
     const isLetter =
       (answer === 'dead-letter' || isFatal) &&
-      (await this.#store.makeDeadLetter(entry, 'stuck', { error: shownOf(error) }))
+      (await this.#store.makeDeadLetter(entry, 'stuck', { error: shown }))
     if (!isLetter) return this.#postpone(entry, isReportDue ? now : entry.reportedAt)
     const letter = { ...fields, letterId: entry.id }
     plain('warn', { event: 'spool.dead-lettered', ...letter }, 'A delivery is now a dead letter')
@@ -292,15 +294,4 @@ export class Deliverer<Payloads extends PayloadSchemas> {
 /** Of so many deliveries at a time, how many may be repetitions. */
 function mostRepetitions(concurrency: number): number {
   return concurrency === 0 ? 0 : Math.max(1, Math.floor(concurrency / 2))
-}
-
-/** The part of a thrown value that a dead letter keeps. The value may be anything, even an object whose getters throw. */
-function shownOf(thrown: unknown): { name: string; message: string } {
-  let name: string = typeof thrown
-  try {
-    if (thrown instanceof Error) name = excerpt(String(thrown.name), 100)
-  } catch {
-    // Then the name is its type.
-  }
-  return { name, message: messageOf(thrown) }
 }
