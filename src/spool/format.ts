@@ -52,8 +52,7 @@ export interface Place {
 }
 
 const lineBreak = 0x0a
-const untriedState = stateOf(untried)
-const doneState = '-'.repeat(untriedState.length)
+const doneState = '-'.repeat(stateOf(untried).length)
 
 /** State, sum, and a space after each. */
 const headerBytes = doneState.length + ' 12345678 '.length
@@ -102,7 +101,7 @@ export function stateOf({ attempts, dueAt, reportedAt, crashes }: EntryState, is
 function parseState(state: string): EntryState | undefined {
   const [attempts = 0, dueAt = 0, reportedAt = 0, crashes = 0] = state.split(' ').map(Number)
   const parsed = { attempts, dueAt, reportedAt, crashes }
-  return state === untriedState || stateOf(parsed) === state ? parsed : undefined
+  return stateOf(parsed) === state ? parsed : undefined
 }
 
 /** The line of an entry. The sum also covers the file's id: a line of another file is damage. */
@@ -153,7 +152,7 @@ export function contentOf(bytes: Buffer, fileId: number, size = bytes.length) {
     // A delivery whose state is damaged counts as never tried.
     entries.push({ ...content, ...(state ?? untried), offset: start, length: line.length })
   }
-  const isWhole = bytes.length === size && (size === 0 || nextStart === size + 1)
+  const isWhole = bytes.length === size && nextStart === size + 1
   if (!isWhole && damagedAt.length === 0) damagedAt.push(Math.min(bytes.length, size))
   return { entries, damagedAt }
 }
@@ -162,7 +161,7 @@ export function contentOf(bytes: Buffer, fileId: number, size = bytes.length) {
 export function wholeBytesOf(bytes: Buffer): number {
   let size = bytes.lastIndexOf(lineBreak) + 1
   // Its first line break.
-  while (size > 1 && bytes[size - 2] === lineBreak) size -= 1
+  while (bytes[size - 2] === lineBreak) size -= 1
   return size === 1 ? 0 : size
 }
 

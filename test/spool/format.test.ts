@@ -138,6 +138,11 @@ test('a file that is shorter or longer than its name says is damaged at its end'
   const both = Buffer.from(first + second)
   expect(contentOf(both, fileId, first.length)).toMatchObject({ damagedAt: [first.length] })
   expect(contentOf(Buffer.from(first), fileId, both.length)).toMatchObject({ damagedAt: [first.length] })
+  // Without its last byte, which is a line break; and in the middle of a line: one report each.
+  expect(contentOf(both.subarray(0, -1), fileId, both.length)).toMatchObject({ damagedAt: [both.length - 1] })
+  expect(contentOf(both.subarray(0, -9), fileId, both.length)).toMatchObject({
+    damagedAt: [first.length + 1],
+  })
   expect(contentOf(Buffer.alloc(0), fileId, 0)).toEqual({ entries: [], damagedAt: [] })
   expect(contentOf(Buffer.alloc(0), fileId, 5)).toEqual({ entries: [], damagedAt: [0] })
 })

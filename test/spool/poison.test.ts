@@ -89,6 +89,36 @@ test('after a process was killed, as many as it may have had in flight are deliv
   expect(most).toEqual([1, 2])
 })
 
+test('what failed before the process was killed is a suspect, wherever it stands, and everything is delivered once', async () => {
+  await using folder = await spoolFolder()
+  await (await folder.open()).close()
+  const first = segmentOf(
+    1_000,
+    [1, 2, 3].map((id) => numbered(id)),
+  )
+  const contents = [4, 5, 6].map((id) => ({
+    id: 2_000 + id,
+    receivedAt: 5,
+    text: JSON.stringify(numbered(id)),
+  }))
+  const failed = { attempts: 2, dueAt: 7, reportedAt: 0, crashes: 0 }
+  const lines = contents
+    .map((content, index) => lineOf(2_000, content, index === 1 ? failed : undefined))
+    .join('')
+  const fields = { kind: 'log', id: 2_000, lastId: 2_006, count: 3, size: lines.length, oldestAt: 5 } as const
+  await writeFile(join(folder.path, first.name), first.content)
+  await writeFile(join(folder.path, nameOf(fields)), lines)
+  await leaveLock(folder.path, 1)
+  const { deliver, delivered } = recorder()
+  await using spool = await folder.open({ deliver, concurrency: 1 })
+  expect(spool.size).toBe(6)
+  await until(() => spool.size === 0)
+  expect(idsOf(delivered)).toEqual(['n5', 'n1', 'n2', 'n3', 'n4', 'n6'])
+  expect(folder.damages).toEqual([])
+  await until(() => delivered.length === 6)
+  expect(await folder.names()).toEqual([])
+})
+
 test('a suspect that fails, or that `close` interrupts, has ended no process', async () => {
   await using folder = await spoolFolder()
   await folder.leave(numbered(1))
