@@ -36,7 +36,7 @@ export interface NetworkOutcome {
 /** Less than the two minutes after which another process takes over a claim. */
 export const latestEffectMs = 105_000
 
-export const unknownStatuses: readonly number[] = [500, 502, 504, 520]
+export const unknownStatuses: readonly number[] = [500, 502, 503, 504, 520]
 
 /** A request as the service and the network saw it. */
 export interface SentRequest {
