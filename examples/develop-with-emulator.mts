@@ -60,6 +60,6 @@ const outcome = await client.unsubscribe(subscriptionId).then(
   () => 'Unsubscribed.',
   (error: Error) => error.message,
 )
-server.close()
+await receiver.close(server, { timeoutMs: 10_000 })
 await receiver.drain()
 console.log(`${outcome} Next, with your own account in .env: subscribe-and-unsubscribe.mts`)

@@ -69,7 +69,7 @@ const { counts } = keeper.status()
 say(`${counts.active} of ${agents.length} are active`)
 
 await keeper.stop()
-server.close()
+await receiver.close(server, { timeoutMs: 10_000 })
 await rm(folder, { recursive: true })
 say('Next: give the keeper your own client, roster and store, and read docs/keeper.md.')
 

@@ -123,7 +123,7 @@ console.log(`  curl http://127.0.0.1:${port}/metrics | grep ^notification_`)
 
 await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
 await keeper.stop()
-server.close()
+await receiver.close(server, { timeoutMs: 10_000 })
 await receiver.drain()
 await spool.close()
 await rm(folder, { recursive: true })

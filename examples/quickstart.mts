@@ -90,7 +90,7 @@ await client.unsubscribe(replacement.subscriptionId)
 sayWhatWasSent()
 say('Unsubscribed', `${emulator.subscriptions.length} subscriptions are left`)
 
-server.close()
+await receiver.close(server, { timeoutMs: 10_000 })
 await receiver.drain()
 await client.close()
 await emulator.close()

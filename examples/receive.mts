@@ -35,6 +35,6 @@ console.log(
 
 // A clean shutdown: no new callbacks, then the handlers that still run.
 await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
-server.close()
+await receiver.close(server, { timeoutMs: 10_000 })
 await receiver.drain()
 console.log('Stopped. To subscribe this receiver to notifications: subscribe-and-unsubscribe.mts')

@@ -133,7 +133,7 @@ await client.createSubscription({
 })
 await emulator.notify({ type: 'lowEnergyAgentOpened', username: 'alice' })
 while (spool.size > 0) await new Promise((resolve) => setTimeout(resolve, 20))
-server.close()
+await receiver.close(server, { timeoutMs: 10_000 })
 await receiver.drain()
 await spool.close()
 await rm(folder, { recursive: true })

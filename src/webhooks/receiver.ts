@@ -242,7 +242,6 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    *
    * @example
    * ```ts
-   * await new Promise((done) => server.close(done))
    * const lost = await receiver.drain({ timeoutMs: 10_000 })
    * if (lost > 0) console.error(`${lost} deliveries were still in flight`)
    * ```

@@ -123,7 +123,7 @@ export const context: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/webhooks/lambda.ts: toLambdaHandler': ['receiver'],
   'src/webhooks/receiver.ts: close': ['receiver', 'server'],
-  'src/webhooks/receiver.ts: drain': ['receiver', 'server'],
+  'src/webhooks/receiver.ts: drain': ['receiver'],
   'src/webhooks/receiver.ts: handle': ['receiver', 'parsedRequest as request', 'response'],
   'src/webhooks/fastify.ts: toFastifyPlugin': ['receiver', 'fastify'],
   'src/webhooks/handlers.ts: header': ['receiver'],

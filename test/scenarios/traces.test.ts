@@ -1,5 +1,7 @@
-/** The tracing channels of calls and token requests (docs/observability.md, Traces). */
+/** The tracing channels of calls, token requests and callbacks (docs/observability.md, Traces). */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { tracingChannel } from 'node:diagnostics_channel'
+import { DeliveryReceiver, sampleDelivery } from 'notification-subscriber/webhooks'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type FakeService, fakeService, subscription } from '../support/fake-service.js'
 import { expectNoSecretIn } from '../support/secrets.js'
@@ -12,7 +14,7 @@ interface Published {
 const subscribed: { end(): void }[] = []
 let ended: Published[]
 
-function listenTo(name: 'call' | 'token') {
+function listenTo(name: 'call' | 'token' | 'receive') {
   const channel = tracingChannel(`notification-subscriber:${name}`)
   const handlers = {
     start() {},
@@ -98,4 +100,27 @@ test("what a caller's own function throws may hold a secret: its name alone is p
   const [{ error } = {}] = contexts('call')
   expect(error).toMatchObject({ name: 'RangeError' })
   expect(String(error)).not.toContain('s3cret-t0ken')
+})
+
+test('a callback publishes type, subscription and status, as far as they are known, and runs its handlers inside', async () => {
+  listenTo('receive')
+  const storage = new AsyncLocalStorage<string>()
+  const { start } = tracingChannel('notification-subscriber:receive')
+  start.bindStore(storage, () => 'span')
+  const stores: unknown[] = []
+  const secrets = { token: 'the-current-secret' }
+  const receiver = new DeliveryReceiver({ secrets, logger: false }).onAny(() =>
+    stores.push(storage.getStore()),
+  )
+  const { body, headers } = sampleDelivery('cxScoreUpdated', { subscriptionId: 7, headers: secrets })
+  await receiver.handle({ method: 'POST', headers, body })
+  await receiver.handle({ method: 'POST', headers, body: '{' })
+  await receiver.handle({ method: 'POST', headers: {}, body })
+  start.unbindStore(storage)
+  expect(stores).toEqual(['span'])
+  expect(contexts('receive')).toEqual([
+    { type: 'cxScoreUpdated', subscriptionId: 7, status: 204 },
+    { type: undefined, subscriptionId: undefined, status: 204 },
+    { type: undefined, subscriptionId: undefined, status: 401 },
+  ])
 })
