@@ -80,6 +80,14 @@ describe('Next.js, with the package as it is published', () => {
     expect(await emulator.notify(lowEnergy)).toMatchObject([{ status: 401 }])
   })
 
+  test('the pages router answers with toNodeHandler, and warns of nothing', async () => {
+    await using subscribed = await subscribe((tls) => startServer(tlsProxy(tls, port)), '/api/notifications')
+
+    expect(await subscribed.emulator.notify(unknownType)).toMatchObject([{ status: 204 }])
+    await eventually(() => expect(printed).toContain(`Handled ${unknownType.type} in the pages router`))
+    expect(printed.join()).not.toMatch(/API resolved without sending a response/)
+  })
+
   test('with `after` as waitUntil, a handler continues after the answer', async () => {
     await using subscribed = await subscribe((tls) => startServer(tlsProxy(tls, port)), '/after')
 
