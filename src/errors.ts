@@ -276,7 +276,7 @@ export class TimeoutError extends NotificationError<Fields<TimeoutError, 'timeou
 }
 
 /**
- * A create was sent, and its answer was lost, or proves nothing (503, 502 and the like): the subscription may or may not
+ * A create was sent, and its answer was lost, or proves nothing (502, or a 409 after a 503): the subscription may or may not
  * exist. Creating again with
  * `recreateIfExists: true` leaves exactly one subscription and returns its id. `cause` is the error that the
  * call got instead of the answer.

@@ -116,8 +116,10 @@ interface HeldToken {
   readonly lifetimeMs: number
   /** When a refresh is due, on the monotonic clock; changes when a refresh starts or fails. */
   refreshFrom: number
-  /** When the token expires, on the monotonic clock. */
+  /** When the token expires, on the monotonic clock, which may stand still while the machine sleeps. */
   readonly endsAt: number
+  /** The same on the wall clock, which may be set. */
+  readonly expiresAt: number
 }
 
 /**
@@ -185,9 +187,8 @@ class RequestedTokens implements TokenAuthorizer {
   /** The current token without waiting, if there is one; starts a background refresh when that is due. */
   #held(): HeldToken | undefined {
     const token = this.#current
-    const now = performance.now()
-    if (token === undefined || now >= token.endsAt) return undefined
-    if (now >= token.refreshFrom) void this.#refresh(token)
+    if (token === undefined || hasExpired(token)) return undefined
+    if (performance.now() >= token.refreshFrom) void this.#refresh(token)
     return token
   }
 
@@ -255,11 +256,17 @@ class RequestedTokens implements TokenAuthorizer {
   }
 
   #isBetter(token: HeldToken): boolean {
-    return this.#current === undefined || token.endsAt > this.#current.endsAt
+    return this.#current === undefined || hasExpired(this.#current) || token.endsAt > this.#current.endsAt
   }
 }
 
+/** If either clock says so. */
+function hasExpired({ endsAt, expiresAt }: HeldToken): boolean {
+  return performance.now() >= endsAt || Date.now() >= expiresAt
+}
+
 function heldToken({ accessToken, lifetimeMs, requestedAt }: IssuedToken, issuedHere: boolean): HeldToken {
+  const endsAt = requestedAt + lifetimeMs
   return {
     accessToken,
     promise: Promise.resolve(accessToken),
@@ -267,7 +274,8 @@ function heldToken({ accessToken, lifetimeMs, requestedAt }: IssuedToken, issued
     issuedHere,
     lifetimeMs,
     refreshFrom: requestedAt + lifetimeMs * randomIn(refreshDue),
-    endsAt: requestedAt + lifetimeMs,
+    endsAt,
+    expiresAt: Date.now() + (endsAt - performance.now()),
   }
 }
 

@@ -11,7 +11,7 @@ import { gatewayKeys } from '../shared/redact.js'
 import { endpoints } from '../shared/routes.js'
 import { isAbsent, isBusy, isOk, isRedirect, isServerError, isTokenRefused } from '../shared/statuses.js'
 import { channelFor, traced } from '../shared/tracing.js'
-import { formatIssues, parseJson } from '../shared/validation.js'
+import { formatIssues, numericId, parseJson } from '../shared/validation.js'
 import { type ClientCredentialsAuth, clientProof } from './client-authentication.js'
 
 export interface IssuedToken {
@@ -131,8 +131,8 @@ export const accessTokenResponseSchema = z.object({
   token_type: z
     .string()
     .regex(/^[Bb][Ee][Aa][Rr][Ee][Rr]$/, 'must be Bearer, the only type this service uses'),
-  /** Lifetime in seconds, counted from when the answer was generated. */
-  expires_in: z.int().nonnegative(),
+  /** Lifetime in seconds, counted from when the answer was generated; also written as text. */
+  expires_in: z.preprocess(numericId, z.int().nonnegative()),
 })
 
 /** @throws `TokenRequestError` for any status except 200; `ResponseValidationError` for a 200 whose body is no access token */

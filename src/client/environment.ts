@@ -60,7 +60,7 @@ export function fromEnvironment<Client>(
   }
   // JavaScript callers may pass anything: a value that is no object has no variables.
   const given: Environment = Object(env)
-  const problems = [...missingFrom(given), ...contradictionsIn(given)]
+  const problems = [...missingFrom(given), ...contradictionsIn(given), ...misspelledIn(given)]
   const { ca = certificatesOf(given.NOTIFICATION_CA_FILE, problems), routes, ...rest } = options ?? {}
   const unsubscribe = routes?.unsubscribe ?? routeOf('unsubscribe', given, problems)
   const update = routes?.update ?? routeOf('update', given, problems)
@@ -100,6 +100,21 @@ function contradictionsIn(env: Environment): Issue[] {
   if (!isBasic(env) || others.length === 0) return []
   const name = env.NOTIFICATION_USERNAME ? 'NOTIFICATION_USERNAME' : 'NOTIFICATION_PASSWORD'
   return [{ path: [name], message: `is set beside ${others.join(', ')}: set one kind of credentials only` }]
+}
+
+/** Values in quotes, which a shell would remove and `docker --env-file` keeps, and values with an invisible character. */
+function misspelledIn(env: Environment): Issue[] {
+  const names = [...Object.keys(variables), routeVariable('unsubscribe'), routeVariable('update')]
+  return names.flatMap((name) => {
+    const value = String(env[name] ?? '')
+    const [invisible] = /[\p{Cc}\p{Cf}\u2028\u2029\u00a0]/u.exec(value) ?? []
+    const code = invisible?.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')
+    if (code !== undefined)
+      return { path: [name], message: `has the invisible character U+${code}: write the value anew` }
+    return /^(["']).*\1$/.test(value)
+      ? { path: [name], message: 'is in quotes, which are part of the value here: remove them' }
+      : []
+  })
 }
 
 function authOf(env: Environment): Auth {

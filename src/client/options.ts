@@ -7,7 +7,7 @@ import type { ResponseSummary, RetryOptions } from '../http/send.js'
 import type { Logger } from '../logger.js'
 import { urlProblem } from '../shared/addresses.js'
 import { type Routes, routesSchema } from '../shared/routes.js'
-import { certificatesIn } from '../shared/text.js'
+import { certificatesIn, hasWholeCertificates } from '../shared/text.js'
 import {
   abortSignalSchema,
   configurationError,
@@ -130,6 +130,8 @@ function checkCertificates(ca: string, context: z.RefinementCtx): void {
       'must be certificates as text in PEM (-----BEGIN CERTIFICATE-----), not the name of a file: read the file first',
     )
   }
+  if (!hasWholeCertificates(ca))
+    refuse('has a certificate without its end (-----END CERTIFICATE-----): is the file cut off?')
   // Loaded here, so that importing the package does not load `node:crypto`.
   const { X509Certificate } = process.getBuiltinModule('node:crypto')
   for (const [index, certificate] of certificates.entries()) {

@@ -2,7 +2,7 @@
 
 import { ConnectionError } from '../errors.js'
 import { redact } from '../shared/redact.js'
-import { isProxyRefusal } from '../shared/statuses.js'
+import { isProxyRefusal, isProxyUnauthorized } from '../shared/statuses.js'
 import { excerpt, wholeMessageOf } from '../shared/text.js'
 import { ProxyFailure } from './proxy.js'
 
@@ -14,7 +14,6 @@ const dispatcherClosed = 'the dispatcher was closed. Make a new one.'
 
 /** The status of a proxy that made no tunnel, and codes of failures to reach it. */
 const proxyFailures: Readonly<Record<string, string>> = {
-  407: 'it asks for credentials. Put them into its address, as in `http://user:password@proxy:3128`.',
   403: 'it does not let this machine reach the host. Ask its administrator, or list the host in NO_PROXY.',
   ECONNREFUSED: 'the connection was refused. Is the address of the proxy right, and is it running?',
   ENOTFOUND: 'its host name does not exist. Check the variable for a typing error.',
@@ -51,7 +50,24 @@ const permanentFailures: Readonly<Record<string, string>> = {
   CERT_REVOKED: 'its TLS certificate was revoked. The owner of the server must replace it.',
 }
 
-const explanations: Readonly<Record<string, string>> = { ...transientFailures, ...permanentFailures }
+/** The codes of Node.js for OpenSSL's X509_V_ERR_…: each names a certificate that was not accepted. */
+const verificationError =
+  /^(?:UNSPECIFIED|HOSTNAME_MISMATCH|OUT_OF_MEM|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_EXCEEDED|(?:CERT|CRL|UNABLE_TO|ERROR_IN|DEPTH_ZERO|SELF_SIGNED)_[A-Z_]+)$/
+
+const notVerified = 'its TLS certificate was not accepted. The owner of the server must replace it.'
+
+/** A TLS alert about the certificate of this client; with TLS 1.3 it comes after the request. */
+const clientCertificateAlert =
+  /^ERR_SSL_.*ALERT_(?:CERTIFICATE_REQUIRED|BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE|CERTIFICATE_(?:REVOKED|EXPIRED|UNKNOWN)|UNKNOWN_CA|ACCESS_DENIED|HANDSHAKE_FAILURE)$/
+
+const clientCertificate =
+  'it refused the TLS handshake, probably because it wants a client certificate (docs/client.md, A client certificate).'
+
+/** What a permanent failure without a connection means. */
+function permanentReason(code: string): string | undefined {
+  if (clientCertificateAlert.test(code)) return clientCertificate
+  return permanentFailures[code] ?? (verificationError.test(code) ? notVerified : undefined)
+}
 
 /** Permanent errors that are made here. */
 const permanentErrors = new WeakSet<ConnectionError>()
@@ -91,17 +107,26 @@ export function toConnectionError(
   const code = codeOf(failure)
   const words =
     proxy === undefined
-      ? `Could not reach ${host}: ${explanations[code] ?? otherReason(failure)}`
-      : `Could not get through the proxy ${proxy.proxy}: ${proxyFailures[proxy.status ?? code] ?? `it made no tunnel to ${host}. Is it a proxy, and does it work?`}`
+      ? `Could not reach ${host}: ${transientFailures[code] ?? permanentReason(code) ?? otherReason(failure)}`
+      : `Could not get through the proxy ${proxy.proxy.name}: ${reasonOfProxy(proxy, code) ?? `it made no tunnel to ${host}. Is it a proxy, and does it work?`}`
   const notSent = new ConnectionError(`${words} (${cause.message})`, { requestSent: false }, { cause })
   if (proxy !== undefined) proxyErrors.add(notSent)
   // A server that is starting sends the TLS alert `internal error`: temporary.
-  const isPermanent = isOfTls(code)
-    ? !code.includes('INTERNAL_ERROR')
-    : Object.hasOwn(permanentFailures, code)
+  const isPermanent = isOfTls(code) ? !code.includes('INTERNAL_ERROR') : permanentReason(code) !== undefined
   const isRefusedByProxy = proxy?.status !== undefined && isProxyRefusal(proxy.status)
   if (isPermanent || isRefusedByProxy) permanentErrors.add(notSent)
   return notSent
+}
+
+function reasonOfProxy({ proxy, schemes, status }: ProxyFailure, code: string): string | undefined {
+  if (status === undefined || !isProxyUnauthorized(status)) return proxyFailures[status ?? code]
+  const offer =
+    schemes.length === 0 || schemes.includes('Basic')
+      ? ''
+      : ` It offers ${schemes.join(', ')}; only Basic works here.`
+  return proxy.hasCredentials
+    ? `it refuses the credentials that its address has.${offer || ' Check user name and password, with `%25` for a `%`.'}`
+    : `it asks for credentials.${offer || ' Put them into its address, as in `http://user:password@proxy:3128`.'}`
 }
 
 /** The explanation of a failure without a connection whose code alone proves nothing. */
@@ -122,7 +147,7 @@ export function provesUnsentByDispatcher(error: unknown): boolean {
   const code = codeOf(innermost(error))
   return (
     ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'].includes(code) ||
-    Object.hasOwn(permanentFailures, code)
+    permanentReason(code) !== undefined
   )
 }
 
@@ -133,7 +158,13 @@ export function provesUnsentByFetch(error: unknown): boolean {
   if (syscall === 'connect' || syscall === 'getaddrinfo') return true
   // There was a connection: EHOSTUNREACH and similar codes then mean that the route was lost.
   if (syscall === 'read' || syscall === 'write') return false
-  return Object.hasOwn(explanations, codeOf(failure)) || isBeforeTls(failure)
+  const code = codeOf(failure)
+  return code in transientFailures || permanentReason(code) !== undefined || isBeforeTls(failure)
+}
+
+/** Whether the server ended TLS because of the client's certificate: then it processed nothing, whatever was sent. */
+export function isRefusedHandshake(error: unknown): boolean {
+  return clientCertificateAlert.test(codeOf(innermost(error)))
 }
 
 /** Whether a mock reset a connection that never existed: ECONNRESET without a `syscall`. */

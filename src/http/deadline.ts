@@ -44,7 +44,7 @@ export class Deadline {
     signal: AbortSignal | undefined,
     timeoutError: (awaited: Awaited | undefined) => TimeoutError,
   ) {
-    if (signal?.aborted) throw signal.reason
+    if (signal?.aborted) throw reasonOf(signal)
     this.#timeoutMs = timeoutMs
     this.#signal = signal
     this.#timeoutError = timeoutError
@@ -134,7 +134,7 @@ export class Deadline {
     this.#abort(() => this.#timeoutError(this.#awaited))
   }
 
-  readonly #followSignal = () => this.#abort(() => this.#signal?.reason)
+  readonly #followSignal = () => this.#abort(() => this.#signal && reasonOf(this.#signal))
 
   #abort(reason: () => unknown): void {
     if (this.#aborted) return
@@ -142,6 +142,11 @@ export class Deadline {
     this.#aborted = true
     this.#awaited?.abandon()
   }
+}
+
+/** Some polyfills have signals without a reason. */
+function reasonOf(signal: AbortSignal): unknown {
+  return signal.reason ?? new DOMException('This operation was aborted', 'AbortError')
 }
 
 /** Node.js would warn of a leak if many calls follow one signal. */

@@ -4,6 +4,7 @@ import { isStatus, isSuccess } from '../shared/statuses.js'
 import { settlesWithin } from '../shared/waits.js'
 import { provesUnsentByDispatcher, provesUnsentByFetch } from './connection-error.js'
 import { errorBodyMs, type HttpRequest, type HttpResponse, maxBodyBytes, type Transport } from './exchange.js'
+import { type Head, thrownAnswer } from './thrown-answer.js'
 
 /** The part of `fetch` that the client uses: `globalThis.fetch`, undici's and node-fetch's all fit. */
 export type FetchLike = (
@@ -86,29 +87,24 @@ export function dispatcherTransport(dispatcher: DispatcherLike): Transport {
   }, provesUnsentByDispatcher)
 }
 
-/** The head of an answer, and its body as it arrives. */
-interface Head extends Pick<HttpResponse, 'status' | 'header'> {
-  readonly pieces: AsyncIterable<Uint8Array>
-}
-
 /** @param isProof - whether an error of `ask` proves that nothing was sent */
 function transportOn(
   ask: (request: HttpRequest, signal: AbortSignal) => Promise<Head>,
   isProof: (error: unknown) => boolean,
 ): Transport {
   async function exchange(request: HttpRequest, controller: AbortController): Promise<HttpResponse> {
-    const { header, pieces, status } = await ask(request, controller.signal)
+    const head = await ask(request, controller.signal).catch((error: unknown) => {
+      const thrown = thrownAnswer(error)
+      if (thrown === undefined) throw error
+      return thrown
+    })
     // A mock's mistake, or a redirect that a browser hides.
-    if (!isStatus(status)) {
+    if (!isStatus(head.status)) {
       throw new Error('the answer is no response: it has no HTTP status')
     }
-    const bytes = new BoundedBytes(maxBodyBytes)
-    const reading = readInto(bytes, pieces)
-    const bodyComplete = isSuccess(status)
-      ? await reading
-      : (await settlesWithin(errorBodyMs, reading)) && (await reading.catch(() => false))
-    if (!bodyComplete) controller.abort()
-    return { status, header, body: new TextDecoder().decode(bytes.bytes), bodyComplete }
+    const response = await responseOf(head)
+    if (!response.bodyComplete) controller.abort()
+    return response
   }
 
   return {
@@ -122,6 +118,16 @@ function transportOn(
       }
     },
   }
+}
+
+/** Reads the body of an answer. @throws the error of a body that breaks off, if the answer is a success */
+export async function responseOf({ header, pieces, status }: Head): Promise<HttpResponse> {
+  const bytes = new BoundedBytes(maxBodyBytes)
+  const reading = readInto(bytes, pieces)
+  const bodyComplete = isSuccess(status)
+    ? await reading
+    : (await settlesWithin(errorBodyMs, reading)) && (await reading.catch(() => false))
+  return { status, header, body: new TextDecoder().decode(bytes.bytes), bodyComplete }
 }
 
 async function* piecesOf(response: FetchResponseLike): AsyncGenerator<Uint8Array> {

@@ -15,6 +15,9 @@ export interface HttpProxy {
   readonly url: string
   /** Host and port, and the variable that names them; never the credentials. */
   readonly name: string
+  readonly hasCredentials: boolean
+  /** The hosts that are reached without it. */
+  readonly noProxy: string
 }
 
 /** The proxy from the environment, if any. @throws `ConfigurationError` for a variable whose value is no usable proxy */
@@ -22,7 +25,12 @@ export function configuredProxy(): HttpProxy | undefined {
   const variable = variables.find((name) => process.env[name])
   const url = variable && process.env[variable]
   if (!url) return undefined
-  if (isProxyAddress(url)) return { url, name: `${new URL(url).host}, which ${variable} names` }
+  if (isProxyAddress(url)) {
+    const { host, username } = new URL(url)
+    // An empty variable counts as not set, unlike for undici.
+    const noProxy = process.env.no_proxy || process.env.NO_PROXY || ''
+    return { url, name: `${host}, which ${variable} names`, hasCredentials: username !== '', noProxy }
+  }
   // The address is not shown, because it may hold a password.
   const message =
     'must be the URL of an HTTP proxy, such as `http://proxy.example.com:3128`, with `%25` for a `%` in its password'
@@ -43,11 +51,15 @@ function isProxyAddress(address: string): boolean {
 
 /** No connection to the proxy, or no tunnel through it: nothing was sent to the target. */
 export class ProxyFailure extends Error {
-  /** @param status - what the proxy answered instead of making a tunnel */
+  /**
+   * @param status - what the proxy answered instead of making a tunnel
+   * @param schemes - the ways to authenticate that the proxy offers
+   */
   constructor(
-    readonly proxy: string,
+    readonly proxy: HttpProxy,
     override readonly cause: unknown,
     readonly status?: number,
+    readonly schemes: readonly string[] = [],
   ) {
     super()
   }
@@ -57,7 +69,7 @@ export class ProxyFailure extends Error {
 export function proxyPool(
   UndiciPool: typeof Pool,
   address: URL,
-  { connect, name }: { connect: buildConnector.connector; name: string },
+  { connect, proxy }: { connect: buildConnector.connector; proxy: HttpProxy },
 ): Dispatcher {
   const pool = new UndiciPool(address, { connect, headersTimeout: answerTimeoutMs })
   const makeTunnel: (target: Dispatcher.ConnectOptions) => Promise<Dispatcher.ConnectData> =
@@ -65,12 +77,19 @@ export function proxyPool(
   return Object.assign(pool, {
     async connect(target: Dispatcher.ConnectOptions): Promise<Dispatcher.ConnectData> {
       const answer = await makeTunnel(target).catch((cause: unknown) => {
-        throw new ProxyFailure(name, cause)
+        throw new ProxyFailure(proxy, cause)
       })
-      const { socket, statusCode } = answer
+      const { headers, socket, statusCode } = answer
       if (isOk(statusCode)) return answer
       socket.on('error', () => {}).destroy()
-      throw new ProxyFailure(name, new Error(`it answered ${statusCode}`), statusCode)
+      const offered = schemesIn([headers['proxy-authenticate']].flat().join())
+      throw new ProxyFailure(proxy, new Error(`it answered ${statusCode}`), statusCode, offered)
     },
   })
+}
+
+/** By name, because a header may hold anything. */
+function schemesIn(header: string): string[] {
+  const found = header.match(/\b(?:Basic|Digest|Negotiate|Kerberos|NTLM|Bearer)\b/gi) ?? []
+  return [...new Set(found)]
 }

@@ -134,6 +134,8 @@ class RunningCall {
   attemptedSince = 0
   /** Number of attempts that were sent and whose outcome is unknown. */
   lostAttempts = 0
+  /** How many of them were answered 503. */
+  busyAttempts = 0
   /** HTTP status of the last attempt's answer. */
   status: number | undefined
   /** The last attempt's failure, if another attempt follows. */
@@ -221,6 +223,7 @@ class RunningCall {
       const { requestId, status } = answer
       this.status = status
       if (isOutcomeOpen(status)) this.lostAttempts += 1
+      if (isOutcomeOpen(status) && isBusy(status)) this.busyAttempts += 1
       const fields = { ...shown(), status, ...(requestId !== undefined && { requestId }) }
       log('debug', { event: 'request.answered', ...fields }, 'Request answered')
       return answer
@@ -354,7 +357,8 @@ function parseRetryAfterMs(value: string | undefined): number | undefined {
   if (/^\d{1,10}$/.test(text)) return Number(text) * 1_000
   // An HTTP date begins with the name of a day. Without this check Date.parse would read "1.5" or "-1" as years.
   if (!/^[A-Z][a-z]{2,8},? /.test(text)) return undefined
-  const date = Date.parse(text)
+  // The form of C's `asctime` has no zone, and is GMT like the others (RFC 9110 section 5.6.7).
+  const date = Date.parse(/\d\d:\d\d \d{4}$/.test(text) ? `${text} GMT` : text)
   return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now())
 }
 

@@ -2,15 +2,17 @@
 import type { Socket } from 'node:net'
 import type { SecureContext } from 'node:tls'
 import type { buildConnector, Dispatcher } from 'undici'
+import { loopbackHost } from '../shared/addresses.js'
 import { BoundedBytes } from '../shared/bounded-bytes.js'
 import { isInterim, isSuccess } from '../shared/statuses.js'
-import { messageOf } from '../shared/text.js'
+import { certificatesIn, messageOf } from '../shared/text.js'
 import { configurationError } from '../shared/validation.js'
-import { isMockedReset } from './connection-error.js'
+import { isMockedReset, isRefusedHandshake } from './connection-error.js'
 import type { Awaited, Deadline } from './deadline.js'
 import { errorBodyMs, type HttpResponse, maxBodyBytes, type NoResponse, type Transport } from './exchange.js'
-import { type DispatcherLike, dispatcherTransport } from './fetch.js'
+import { type DispatcherLike, dispatcherTransport, responseOf } from './fetch.js'
 import { configuredProxy, type HttpProxy, proxyPool } from './proxy.js'
+import { thrownAnswer } from './thrown-answer.js'
 
 type Undici = typeof import('undici')
 
@@ -56,13 +58,13 @@ async function openOwn(ca: string | undefined): Promise<Transport> {
   const tls = ca === undefined ? {} : { secureContext: createSecureContext({ ca: await trustedWith(ca) }) }
   const proxy = configuredProxy()
   const sockets = new Set<Socket>()
-  const dispatcher = openDispatcher(undici, tls, proxy, sockets)
+  const { dispatcher, direct } = openDispatchers(undici, tls, proxy, sockets)
   async function close(): Promise<void> {
     // With an error: otherwise undici does not notice that a connection was not made.
     for (const socket of sockets) socket.destroy(new Error('the client was closed'))
-    await dispatcher.destroy()
+    await Promise.all([dispatcher.destroy(), direct.destroy()])
   }
-  return { ...handlerTransport(dispatcher), proxy: proxy?.name, close }
+  return { ...handlerTransport(dispatcher, direct), proxy: proxy?.name, close }
 }
 
 /** A dispatcher of our undici reports when a request leaves; any other only has `request`. */
@@ -94,12 +96,12 @@ async function loadUndici(): Promise<Undici> {
 }
 
 /** @param sockets - gets every open socket, also a connecting one, for which undici's `destroy` would wait */
-function openDispatcher(
+function openDispatchers(
   { Agent, EnvHttpProxyAgent, Pool, buildConnector }: Undici,
   tls: { secureContext?: SecureContext },
   proxy: HttpProxy | undefined,
   sockets: Set<Socket>,
-): Dispatcher {
+): { dispatcher: Dispatcher; direct: Dispatcher } {
   // Not by the option `signal` of `net.connect`: Node.js keeps a listener there for every past socket, 5 kB each.
   const noted =
     (connect: buildConnector.connector): buildConnector.connector =>
@@ -107,48 +109,61 @@ function openDispatcher(
       // Undici's connector returns its socket, which its type does not say.
       const socket = connect(options, callback) as unknown as Socket
       sockets.add(socket)
+      // An alert of TLS is followed by the end of the socket, which undici would report in its place.
+      socket.once('error', () => socket.destroy())
       socket.once('close', () => sockets.delete(socket))
     }
   // The client's deadline covers the whole call; undici's own timeouts could end it earlier.
   const limits = { connections: maxConnections, headersTimeout: 0, bodyTimeout: 0 }
   const options = { ...limits, connect: noted(buildConnector(tls)) }
   // Without a proxy a plain agent: `EnvHttpProxyAgent` would look for one at each request.
-  if (proxy === undefined) return new Agent(options)
-  return new EnvHttpProxyAgent({
+  const direct = new Agent(options)
+  if (proxy === undefined) return { dispatcher: direct, direct }
+  const dispatcher = new EnvHttpProxyAgent({
     ...options,
-    // `http:` targets are on loopback: a proxy cannot reach them, and could read the credentials.
     httpProxy: '',
     httpsProxy: proxy.url,
+    noProxy: proxy.noProxy,
     proxyTls: tls,
     requestTls: tls,
     clientFactory: (address: URL, { connect }: { connect: buildConnector.connector }) =>
-      proxyPool(Pool, address, { connect: noted(connect), name: proxy.name }),
+      proxyPool(Pool, address, { connect: noted(connect), proxy }),
   })
+  return { dispatcher, direct }
 }
 
 /**
- * The authorities that Node.js trusts, and `ca`. The defaults must be listed, because a list given to TLS replaces them.
+ * The authorities that this machine trusts, and `ca`. They must be listed, because a list given to TLS replaces them. Node.js
+ * 20 cannot list those of `--use-system-ca` and the like: there it is the built-in ones and `NODE_EXTRA_CA_CERTS`.
  *
  * @param ca - certificates in PEM
  */
 export async function trustedWith(ca: string): Promise<string[]> {
-  const { rootCertificates } = await import('node:tls')
+  const tls: { rootCertificates: readonly string[]; getCACertificates?(type: 'default'): string[] } =
+    await import('node:tls')
+  const own = certificatesIn(ca)
+  if (tls.getCACertificates !== undefined) return [...tls.getCACertificates('default'), ...own]
   const { readFile } = await import('node:fs/promises')
   const file = process.env.NODE_EXTRA_CA_CERTS
   // Node.js itself warns about an unreadable file.
   const extra = file ? await readFile(file, 'utf8').catch(() => undefined) : undefined
-  return [...rootCertificates, ...(extra === undefined ? [] : [extra]), ca]
+  return [...tls.rootCertificates, ...(extra === undefined ? [] : [extra]), ...own]
 }
 
-/** A transport on a dispatcher of our undici, which reports when a request leaves. */
-function handlerTransport(dispatcher: Dispatcher): Transport {
+/**
+ * A transport on a dispatcher of our undici, which reports when a request leaves.
+ *
+ * @param direct - for loopback addresses: a proxy cannot reach them, and could read the credentials
+ */
+function handlerTransport(dispatcher: Dispatcher, direct = dispatcher): Transport {
   return {
     send: ({ address, body = null, headers, method }, deadline) =>
       new Promise((resolve) => {
-        const { origin, path } = address
+        const { host, origin, path } = address
+        const isDirect = direct !== dispatcher && loopbackHost.test(host.replace(/:\d+$/, ''))
         const handler = new ResponseHandler(deadline, resolve)
         try {
-          dispatcher.dispatch({ origin, path, method, headers, body }, handler)
+          ;(isDirect ? direct : dispatcher).dispatch({ origin, path, method, headers, body }, handler)
         } catch (error) {
           handler.onResponseError(undefined, error)
         }
@@ -218,9 +233,14 @@ class ResponseHandler implements Dispatcher.DispatchHandler, Awaited {
 
   onResponseError(_controller: unknown, error: unknown): void {
     const status = this.#pending?.status ?? 0
+    const thrown = status === 0 ? thrownAnswer(error) : undefined
     if (status !== 0 && !isSuccess(status)) this.#answer(false)
+    else if (thrown !== undefined) void responseOf(thrown).then(this.#end()?.resolve)
     // A mock resets without a connection: the request counts as sent.
-    else this.#end()?.resolve({ error, requestSent: this.phase === 'answer' || isMockedReset(error) })
+    else {
+      const wasSent = this.phase === 'answer' && !(status === 0 && isRefusedHandshake(error))
+      this.#end()?.resolve({ error, requestSent: wasSent || isMockedReset(error) })
+    }
   }
 
   abandon(): void {

@@ -46,6 +46,9 @@ export const isAboutCredentials = oneOf(401, 403)
 /** Of a token endpoint: client ID, secret or domain are refused (RFC 6749 section 5.2). */
 export const isTokenRefused = oneOf(400, 401, 403)
 
+/** Of a proxy: it asks for credentials. */
+export const isProxyUnauthorized = oneOf(407)
+
 /** Of a proxy: it makes no tunnel for this client. */
 export const isProxyRefusal = oneOf(403, 407)
 

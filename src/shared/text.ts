@@ -80,3 +80,8 @@ function editDistance(from: string, to: string): number {
 export function certificatesIn(pem: string): readonly string[] {
   return pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
 }
+
+/** Whether every certificate that begins in a text in PEM also ends. */
+export function hasWholeCertificates(pem: string): boolean {
+  return pem.split('-----BEGIN CERTIFICATE-----').length - 1 === certificatesIn(pem).length
+}

@@ -67,7 +67,7 @@ export function refusedChange(
   const mayHave = isLost ? ' The call may still have taken effect; repeating it is safe.' : ''
   const setting = `the option \`routes.${operation}\``
   if (!isNotFound(status) || intermediary !== undefined)
-    return apiError(answer, `${routeAdvice(answer, setting) ?? advice(answer)}${mayHave}`)
+    return errorWith(answer, `${routeAdvice(answer, setting) ?? advice(answer)}${mayHave}`)
   const ended =
     `there is no active subscription ${subscriptionId} (it was unsubscribed or replaced, or the service ended it ` +
     'after three failed callbacks in a row)'
@@ -87,8 +87,14 @@ function routeAdvice({ intermediary, status }: Answer, setting: string): string 
   return `The service may have another route for this: see ${setting}.`
 }
 
+/** @param mayExist - whether the answer, or one before it, leaves open whether a subscription was created */
+export function apiError(answer: Answer, mayExist = false): ApiError {
+  const existing = mayExist ? ' The subscription may exist: `recreateIfExists: true` replaces it then.' : ''
+  return errorWith(answer, `${advice(answer)}${existing}`)
+}
+
 /** @param next - the rest of the message, which says what to do */
-export function apiError(answer: Answer, next = advice(answer)): ApiError {
+function errorWith(answer: Answer, next: string): ApiError {
   const { action, status, url } = answer
   const { words } = reasonIn(answer)
   return new ApiError(

@@ -1,6 +1,6 @@
 /** The calls about subscriptions: input, request, answer, result (docs/service.md, Endpoints and States). */
 import * as z from 'zod'
-import type { SubscriptionConflictError, SubscriptionRequestSummary } from '../errors.js'
+import { ApiError, type SubscriptionConflictError, type SubscriptionRequestSummary } from '../errors.js'
 import { type Address, addressBelow } from '../http/exchange.js'
 import type { Call, UnauthorizedRequest } from '../http/send.js'
 import { withoutQuery } from '../shared/addresses.js'
@@ -13,7 +13,7 @@ import {
   type Routes,
   resolvedRoute,
 } from '../shared/routes.js'
-import { isConflict, isCreated, isNotFound, isSuccess } from '../shared/statuses.js'
+import { isBusy, isConflict, isCreated, isNotFound, isSuccess } from '../shared/statuses.js'
 import { numericId } from '../shared/validation.js'
 import {
   apiError,
@@ -122,21 +122,25 @@ export class SubscriptionEndpoints {
       recreateIfExists: recreateIfExists === true,
     })
     try {
-      const answer = await call.send(request, apiError)
+      const answer = await call.send(request, (sent) => apiError(sent))
       if (isConflict(answer.status) && answer.intermediary === undefined) {
         const conflict = conflictError(answer, summary())
         // After a lost attempt, the conflict may be with what that attempt created.
         if (call.lostAttempts > 0 && recreateIfExists !== true) throw conflict
         return { created: false, conflict }
       }
-      if (!isSuccess(answer.status)) throw apiError(answer)
+      if (!isSuccess(answer.status)) throw apiError(answer, call.busyAttempts > 0)
       const page = isCreated(answer.status) ? undefined : pageError(answer)
       if (page !== undefined) throw page
       const schema = compileOnce(createSubscriptionResponseSchema)
       const { subscription_id } = answer.json(schema, (issues) => noUsableId(answer, issues))
       return { created: true, subscriptionId: subscription_id }
     } catch (error) {
-      throw call.lostAttempts === 0 ? error : outcomeUnknown(error, summary)
+      if (call.lostAttempts === 0) throw error
+      const isOnlyBusy = call.lostAttempts === call.busyAttempts
+      throw isOnlyBusy && error instanceof ApiError && isBusy(error.status)
+        ? error
+        : outcomeUnknown(error, summary)
     }
   }
 
@@ -168,7 +172,7 @@ export class SubscriptionEndpoints {
       isRepeatable: true,
       action: operation === 'update' ? 'update the subscription' : operation,
     }
-    const answer = await call.send(request, apiError)
+    const answer = await call.send(request, (sent) => apiError(sent))
     const isLost = call.lostAttempts > 0
     // Read after the answer: another call may have proven the route meanwhile.
     const provesEnded = this.#proven.has(operation)

@@ -204,6 +204,7 @@ function associatedValuesSchema(reserved: readonly (readonly [names: readonly st
         const lowerCase = name.toLowerCase()
         if (!headerName.test(name)) refuse(`cannot be the name of an HTTP header: ${headerNameRule}`)
         if (typeof value !== 'string') refuse('must be text')
+        else if (value === '') refuse('must not be empty: is a variable not set?')
         else if (!headerValue.test(value)) {
           refuse(`has a value that cannot be sent as an HTTP header: ${headerValueRule}`)
         }

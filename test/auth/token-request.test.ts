@@ -97,6 +97,11 @@ describe('the answer (docs/service.md, Resources)', () => {
     },
   )
 
+  test('expires_in may be written as text', async () => {
+    service.onToken = () => Response.json({ access_token: 'a.b.c', token_type: 'Bearer', expires_in: '60' })
+    expect(await service.client().getAccessToken()).toBe('a.b.c')
+  })
+
   test.each([
     ['another token_type', { access_token: 'secret-jwt', token_type: 'mac', expires_in: 60 }, 'token_type'],
     [
@@ -109,7 +114,11 @@ describe('the answer (docs/service.md, Resources)', () => {
     ['no lifetime', { access_token: 'secret-jwt', token_type: 'Bearer' }, 'expires_in'],
     ['a negative lifetime', { access_token: 'a', token_type: 'Bearer', expires_in: -1 }, 'expires_in'],
     ['half a second', { access_token: 'a', token_type: 'Bearer', expires_in: 0.5 }, 'expires_in'],
-    ['a lifetime as text', { access_token: 'a', token_type: 'Bearer', expires_in: '60' }, 'expires_in'],
+    [
+      'a lifetime as other text',
+      { access_token: 'a', token_type: 'Bearer', expires_in: '60 s' },
+      'expires_in',
+    ],
   ])('%s is refused', async (_name, body, field) => {
     service.onToken = () => Response.json(body)
     const error = await failureOf(service.client().getAccessToken())

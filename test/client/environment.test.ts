@@ -61,6 +61,16 @@ describe('fromEnv', () => {
     ])
   })
 
+  test.each([
+    ['in quotes', '"subscriber"'],
+    ['in single quotes', "'subscriber'"],
+    ['with a zero-width space', 'sub\u200bscriber'],
+    ['with a byte order mark', '\ufeffsubscriber'],
+    ['with a hard space', 'subscriber\u00a0'],
+  ])('names a value %s', (_how, value) => {
+    expect(problemsOf({}, { ...env, NOTIFICATION_CLIENT_ID: value })).toEqual(['NOTIFICATION_CLIENT_ID'])
+  })
+
   test('reads how the client proves itself', async () => {
     const service = fakeService()
     const way = { NOTIFICATION_CLIENT_AUTHENTICATION: 'body' }
@@ -79,7 +89,7 @@ describe('fromEnv', () => {
       NOTIFICATION_CLIENT_AUTHENTICATION: 'jwt',
       NOTIFICATION_CREDENTIALS_ENCODING: 'base64',
     }
-    expect(problemsOf({}, { ...env, ...wrong })).toEqual(Object.keys(wrong))
+    expect(problemsOf({}, { ...env, ...wrong }).sort()).toEqual(Object.keys(wrong).sort())
     expect(problemsOf({ timeoutMs: 0 }, env)).toEqual(['timeoutMs'])
   })
 

@@ -1,6 +1,13 @@
 /** A `ConnectionError` says what happened, whether the request was sent, and what to do. */
 import { ConnectionError } from 'notification-subscriber'
 import { describe, expect, test } from 'vitest'
+import {
+  isRefusedHandshake,
+  isTransient,
+  provesUnsentByDispatcher,
+  provesUnsentByFetch,
+  toConnectionError,
+} from '../../src/http/connection-error.js'
 import { ProxyFailure } from '../../src/http/proxy.js'
 import { failedFetch, failureOf, networkError } from '../support/failure.js'
 import { fakeService } from '../support/fake-service.js'
@@ -100,7 +107,8 @@ test.each([
   ['ENOTFOUND', 'its host name does not exist. Check the variable for a typing error.'],
   ['UND_ERR_CONNECT_TIMEOUT', 'no connection to it could be made in time.'],
 ])('a proxy that fails with %s says what to check', async (code, words) => {
-  const failure = new ProxyFailure('proxy.example:3128', networkError({ code }))
+  const proxy = { url: '', name: 'proxy.example:3128', hasCredentials: false, noProxy: '' }
+  const failure = new ProxyFailure(proxy, networkError({ code }))
   const error = await errorAfter(failure)
   expect(error).toMatchObject({ requestSent: false, cause: { code } })
   expect(error.message).toContain(`Could not get through the proxy proxy.example:3128: ${words}`)
@@ -241,4 +249,44 @@ describe('the cause', () => {
     )
     expect(Object.keys(cause as object)).toEqual(['code'])
   })
+})
+
+describe('TLS', () => {
+  test.each([
+    'UNABLE_TO_GET_CRL',
+    'CERT_SIGNATURE_FAILURE',
+    'CERT_CHAIN_TOO_LONG',
+    'CERT_UNTRUSTED',
+    'CERT_REJECTED',
+    'INVALID_CA',
+    'INVALID_PURPOSE',
+    'PATH_LENGTH_EXCEEDED',
+    'HOSTNAME_MISMATCH',
+    'UNSPECIFIED',
+  ])('the verification error %s is permanent, and names the certificate', (code) => {
+    const error = toConnectionError(networkError({ code }), { host: 'h', secrets: [] }, false)
+    expect(error.message).toContain('its TLS certificate was not accepted')
+    expect(isTransient(error)).toBe(false)
+    expect(provesUnsentByFetch(networkError({ code }))).toBe(true)
+    expect(provesUnsentByDispatcher(networkError({ code }))).toBe(true)
+  })
+
+  test.each([
+    'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED',
+    'ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE',
+    'ERR_SSL_TLSV1_ALERT_UNKNOWN_CA',
+    'ERR_SSL_SSLV3_ALERT_CERTIFICATE_UNKNOWN',
+    'ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE',
+  ])('the alert %s proves that nothing was processed, also after the request was sent', (code) => {
+    expect(isRefusedHandshake(networkError({ code }))).toBe(true)
+    expect(provesUnsentByFetch(networkError({ code }))).toBe(true)
+    const error = toConnectionError(networkError({ code }), { host: 'h', secrets: [] }, false)
+    expect(error.message).toContain('client certificate')
+    expect(isTransient(error)).toBe(false)
+  })
+
+  test.each(['EPIPE', 'ECONNRESET', 'ERR_SSL_WRONG_VERSION_NUMBER', 'UND_ERR_SOCKET', 'CUSTOM_ERROR'])(
+    '%s proves nothing about what was sent',
+    (code) => expect(isRefusedHandshake(networkError({ code }))).toBe(false),
+  )
 })

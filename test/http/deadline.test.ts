@@ -214,3 +214,17 @@ test('the phase `backoff` is that of the wait before another attempt', async () 
       'Allow more time with `timeoutMs`, or shorter waits with `retry`. The last attempt before that failed: ',
   )
 })
+
+test('a signal without a reason, as some polyfills have, ends the call with an AbortError', async () => {
+  const polyfill = new EventTarget() as AbortSignal
+  Object.assign(polyfill, { aborted: false, reason: undefined })
+  const failed = failureOf(
+    new NotificationClient({
+      baseUrl: 'https://notifications.example.com',
+      auth: { getAccessToken: () => new Promise<string>(() => {}) },
+    }).unsubscribe(1, { signal: polyfill }),
+  )
+  Object.assign(polyfill, { aborted: true })
+  polyfill.dispatchEvent(new Event('abort'))
+  expect(await failed).toMatchObject({ name: 'AbortError' })
+})

@@ -1,8 +1,10 @@
 /** Proxies from the environment: a real proxy on loopback, and hosts that only the proxy can reach. */
+
 import { createServer } from 'node:http'
 import { NotificationClient } from 'notification-subscriber'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { configuredProxy } from '../../src/http/proxy.js'
 import { ConnectProxy } from '../support/connect-proxy.js'
 import { failureOf } from '../support/failure.js'
 import { subscription } from '../support/fake-service.js'
@@ -77,6 +79,23 @@ describe('a proxy from the environment', () => {
     expect(proxy.requests).toEqual([])
   })
 
+  test.each([
+    { no_proxy: '', NO_PROXY: '127.0.0.9' },
+    { no_proxy: '127.0.0.9', NO_PROXY: '' },
+  ])('an empty variable counts as not set: %j', (variables) => {
+    vi.stubEnv('HTTPS_PROXY', 'http://proxy.example:3128')
+    for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value)
+    expect(configuredProxy()?.noProxy).toBe('127.0.0.9')
+  })
+
+  test('loopback addresses are reached directly', async () => {
+    await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl })
+    vi.stubEnv('HTTPS_PROXY', proxy.url)
+    await using client = clientOf(emulator.baseUrl)
+    await client.getAccessToken()
+    expect(proxy.requests).toEqual([])
+  })
+
   test("the proxy's own credentials go to the proxy", async () => {
     await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl })
     vi.stubEnv('HTTPS_PROXY', proxy.url.replace('//', '//user:pass%40word@'))
@@ -93,7 +112,7 @@ describe('a proxy that fails', () => {
 
   test.each([
     [403, 1, 'it does not let this machine reach the host.'],
-    [407, 1, 'it asks for credentials.'],
+    [407, 1, 'it refuses the credentials that its address has. Check user name and password'],
     [404, 3, `it made no tunnel to ${host}. Is it a proxy, and does it work?`],
     [502, 3, `it made no tunnel to ${host}. Is it a proxy, and does it work?`],
   ])(

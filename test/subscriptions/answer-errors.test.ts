@@ -112,6 +112,13 @@ describe('other answers', () => {
     await expect(creating).rejects.toMatchObject({ reason: 'partial-overlap' })
   })
 
+  test('a last 503 says that the subscription may exist', async () => {
+    service.onCall = () => new Response('', { status: 503 })
+    const creating = service.client({ retry: false }).createSubscription(subscription)
+    const message = expect.stringContaining('may exist')
+    await expect(creating).rejects.toMatchObject({ code: 'API', status: 503, message })
+  })
+
   test('a 409 after a 429 is a conflict: nothing was done before', async () => {
     service.onCall = (_call, count) => new Response('', { status: count === 1 ? 429 : 409 })
     const creating = service.client({ retry: { baseDelayMs: 0 } }).createSubscription(subscription)
@@ -139,7 +146,7 @@ describe('other answers', () => {
     expect(error).toMatchObject(expected)
   })
 
-  test.each([200, 201, 400, 409, 429])(
+  test.each([200, 201, 400, 409, 503])(
     'an error about an answer of %i says which address answered',
     async (status) => {
       answer(() => new Response('<html>', { status }))
@@ -168,7 +175,7 @@ describe('other answers', () => {
     }
   })
 
-  test.each([199, 300, 302, 399, 400, 401, 403, 404, 418, 429, 501, 505])(
+  test.each([199, 300, 302, 399, 400, 401, 403, 404, 418, 429, 501, 503, 505])(
     '%i is an ApiError with status and body',
     async (status) => {
       const auth = { username: 'u', password: 'p' }
@@ -179,7 +186,7 @@ describe('other answers', () => {
     },
   )
 
-  test.each([500, 502, 503, 504, 507, 520, 524, 599])('%i leaves the outcome unknown', async (status) => {
+  test.each([500, 502, 504, 507, 520, 524, 599])('%i leaves the outcome unknown', async (status) => {
     answer(() => new Response('', { status }))
     const error = await failureOf(client().createSubscription(subscription))
     expect(error).toBeInstanceOf(OutcomeUnknownError)

@@ -1,0 +1,38 @@
+/** Layers that turn an error status into an exception: undici's interceptors, ky, ofetch, fetches like axios. */
+import { isStatus } from '../shared/statuses.js'
+import type { HttpResponse } from './exchange.js'
+
+/** The head of an answer, and its body as it arrives. */
+export interface Head extends Pick<HttpResponse, 'status' | 'header'> {
+  readonly pieces: AsyncIterable<Uint8Array>
+}
+
+/** The answer that an error carries, by its numeric `statusCode` or `response.status`. */
+export function thrownAnswer(error: unknown): Head | undefined {
+  const { statusCode, headers, body, data, response } = Object(error)
+  const status: unknown = Object(response).status ?? statusCode
+  if (typeof status !== 'number' || !isStatus(status)) return undefined
+  const answer = Object(response ?? { headers, body })
+  return {
+    status,
+    header: (name) => headerIn(answer.headers, name),
+    pieces: bodyOf(answer, answer.data ?? answer._data ?? data),
+  }
+}
+
+function headerIn(headers: unknown, name: string): string | undefined {
+  const { get } = Object(headers)
+  const value: unknown = typeof get === 'function' ? get.call(headers, name) : Object(headers)[name]
+  return typeof value === 'string' ? value : undefined
+}
+
+/** @param parsed - the body, if the layer has read it */
+async function* bodyOf(
+  answer: { text?(): unknown; readonly body?: unknown; readonly bodyUsed?: unknown },
+  parsed: unknown,
+): AsyncGenerator<Uint8Array> {
+  const isRead = typeof answer.text !== 'function' || answer.bodyUsed === true
+  const body: unknown = isRead ? (parsed ?? answer.body) : await answer.text?.()
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  if (text !== undefined) yield new TextEncoder().encode(text)
+}

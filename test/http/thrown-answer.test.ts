@@ -1,0 +1,65 @@
+/** A layer that throws on an error status has got an answer: it counts like one that was returned. */
+import { NotificationClient, type NotificationClientOptions } from 'notification-subscriber'
+import { startEmulator } from 'notification-subscriber/emulator'
+import { Agent, interceptors } from 'undici'
+import { describe, expect, test } from 'vitest'
+import { failureOf } from '../support/failure.js'
+import { baseUrl, subscription } from '../support/fake-service.js'
+
+const body = '{"message":"username alice is unknown"}'
+const headers = { 'content-type': 'application/json', 'retry-after': '7' }
+
+/** What the layers throw. */
+const thrown: Record<string, (status: number) => object> = {
+  'ky, whose body is unread': (status) => ({ response: new Response(body, { status, headers }) }),
+  'ofetch, which has read the body': (status) => {
+    const response = Object.assign(new Response(null, { status, headers }), { _data: JSON.parse(body) })
+    return { response: Object.defineProperty(response, 'bodyUsed', { value: true }), statusCode: status }
+  },
+  axios: (status) => ({ code: 'ERR_BAD_REQUEST', response: { status, headers, data: JSON.parse(body) } }),
+  'a plain statusCode': (status) => ({ statusCode: status, headers, body }),
+}
+
+describe.each(Object.entries(thrown))('%s', (_name, errorOf) => {
+  const client = (status: number, options: Partial<NotificationClientOptions> = {}) =>
+    new NotificationClient({
+      baseUrl,
+      auth: { getAccessToken: () => 'token' },
+      retry: false,
+      fetch: () => Promise.reject(Object.assign(new Error('bad status'), errorOf(status))),
+      ...options,
+    })
+
+  test('409 is a conflict, 400 an ApiError with its body, 502 an unknown outcome', async () => {
+    expect(await failureOf(client(409).createSubscription(subscription))).toMatchObject({
+      code: 'SUBSCRIPTION_CONFLICT',
+      body,
+      retryAfterMs: 7_000,
+    })
+    expect(await failureOf(client(400).createSubscription(subscription))).toMatchObject({ status: 400, body })
+    expect(await failureOf(client(502).createSubscription(subscription))).toMatchObject({
+      code: 'OUTCOME_UNKNOWN',
+      cause: { status: 502, body },
+    })
+  })
+})
+
+test("undici's interceptor responseError", async () => {
+  await using emulator = await startEmulator()
+  const agent = new Agent({ connect: { ca: emulator.ca } })
+  const dispatcher = agent.compose(interceptors.responseError())
+  const { baseUrl: origin, auth } = emulator.clientOptions
+  await using client = new NotificationClient({ baseUrl: origin, auth, dispatcher, retry: false })
+  await client.createSubscription(subscription)
+  expect(await failureOf(client.createSubscription(subscription))).toMatchObject({
+    code: 'SUBSCRIPTION_CONFLICT',
+    body: expect.stringContaining('duplicate_subscription'),
+  })
+  await agent.close()
+})
+
+test('an error without a status is a broken connection', async () => {
+  const fetch = () => Promise.reject(Object.assign(new Error('?'), { statusCode: 'no', response: {} }))
+  const client = new NotificationClient({ baseUrl, auth: { getAccessToken: () => 'x' }, retry: false, fetch })
+  expect(await failureOf(client.unsubscribe(1))).toMatchObject({ code: 'CONNECTION' })
+})
