@@ -2,7 +2,7 @@
 import { X509Certificate } from 'node:crypto'
 import { mkdir, mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import * as z from 'zod'
 import { messageOf } from '../shared/text.js'
 import { UsageError } from './command.js'
@@ -42,7 +42,7 @@ export class StateFolder {
   static async open(path: string): Promise<StateFolder> {
     const folder = resolve(path)
     try {
-      await mkdir(folder, { recursive: true, mode: 0o700 })
+      await makeFolder(folder)
     } catch (error) {
       throw new UsageError(`--state names a folder that cannot be made: ${messageOf(error)}`)
     }
@@ -120,6 +120,19 @@ export class StateFolder {
 
   get #runningFile(): string {
     return join(this.path, 'running.json')
+  }
+}
+
+/** Not `recursive`: below `/proc`, Node.js would then try for ever. */
+async function makeFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { mode: 0o700 })
+  } catch (error) {
+    const { code } = Object(error)
+    if (code === 'EEXIST' && (await stat(path)).isDirectory()) return
+    if (code !== 'ENOENT' || dirname(path) === path) throw error
+    await makeFolder(dirname(path))
+    await mkdir(path, { mode: 0o700 })
   }
 }
 

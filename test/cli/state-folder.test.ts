@@ -60,3 +60,10 @@ test.each<[string, (file: string) => unknown]>([
   await expect(folder.load()).rejects.toThrow(UsageError)
   await expect(folder.load()).rejects.toThrow(join(path, 'state.json'))
 })
+
+test.skipIf(process.platform !== 'linux').each(['/proc/nothing/deep', '/dev/null', '/dev/null/state'])(
+  'a place where no folder can be made is refused at once: %s',
+  async (path) => {
+    await expect(StateFolder.open(path)).rejects.toThrow(UsageError)
+  },
+)
