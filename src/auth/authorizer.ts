@@ -187,8 +187,9 @@ class RequestedTokens implements TokenAuthorizer {
   /** The current token without waiting, if there is one; starts a background refresh when that is due. */
   #held(): HeldToken | undefined {
     const token = this.#current
-    if (token === undefined || hasExpired(token)) return undefined
-    if (performance.now() >= token.refreshFrom) void this.#refresh(token)
+    const now = performance.now()
+    if (token === undefined || hasExpired(token, now)) return undefined
+    if (now >= token.refreshFrom) void this.#refresh(token)
     return token
   }
 
@@ -261,8 +262,8 @@ class RequestedTokens implements TokenAuthorizer {
 }
 
 /** If either clock says so. */
-function hasExpired({ endsAt, expiresAt }: HeldToken): boolean {
-  return performance.now() >= endsAt || Date.now() >= expiresAt
+function hasExpired({ endsAt, expiresAt }: HeldToken, now = performance.now()): boolean {
+  return now >= endsAt || Date.now() >= expiresAt
 }
 
 function heldToken({ accessToken, lifetimeMs, requestedAt }: IssuedToken, issuedHere: boolean): HeldToken {

@@ -137,24 +137,24 @@ export const accessTokenResponseSchema = z.object({
 
 /** @throws `TokenRequestError` for any status except 200; `ResponseValidationError` for a 200 whose body is no access token */
 function readAccessTokenResponse(answer: Answer): z.output<typeof accessTokenResponseSchema> {
-  const { requestId, status, text: body, url } = answer
+  const { requestId, status, url } = answer
   if (!isOk(status)) throw tokenRequestError(answer)
   return answer.json(accessTokenResponseSchema, (issues) => {
     return new ResponseValidationError(
       `The token endpoint ${url} answered 200 with a body that is no access token (${formatIssues(issues)}). ` +
         'Check that `authUrl` and `domain` name the authorization server.',
-      { status, url, requestId, body, issues },
+      { status, url, requestId, body: answer.text(), issues },
     )
   })
 }
 
 /** What an error status of the token endpoint means (RFC 6749 section 5.2). */
 function tokenRequestError(answer: Answer): TokenRequestError {
-  const { intermediary, requestId, retryAfterMs, status, text, url } = answer
+  const { intermediary, requestId, retryAfterMs, status, url } = answer
   const { code: error, description: errorDescription, words } = reasonIn(answer)
   return new TokenRequestError(
     `Could not get an access token: ${url} answered ${status}${words && ` (${words})`}. ${advice(answer, error)}`,
-    { status, url, requestId, intermediary, body: text, error, errorDescription, retryAfterMs },
+    { status, url, requestId, intermediary, body: answer.text(), error, errorDescription, retryAfterMs },
   )
 }
 

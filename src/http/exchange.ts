@@ -79,7 +79,7 @@ export interface Answer extends Omit<HttpResponse, 'header'> {
   /** The `Content-Encoding` that the request did not ask for. */
   readonly encoding: string | undefined
   /** The body as errors show it: without secrets; of an encoded body only the encoding. */
-  readonly text: string
+  text(): string
   /** What the request does, as the rest of "Could not …", e.g. `unsubscribe`. */
   readonly action: string
   /** Makes a text from this answer safe to show in an error: removes the request's secrets. */

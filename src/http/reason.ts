@@ -25,7 +25,8 @@ export function reasonIn(answer: Answer): Reason {
   const parts = [code ?? shown(title), description].filter(
     (part, index, all) => part && all.indexOf(part) === index,
   )
-  const text = parts.join(': ') || (isPage(answer.text) ? '' : answer.text.trim())
+  const body = answer.text()
+  const text = parts.join(': ') || (isPage(body) ? '' : body.trim())
   return { code, description, words: excerpt(text, 300) }
 }
 

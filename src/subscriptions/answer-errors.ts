@@ -149,8 +149,8 @@ export function noUsableId(answer: Answer, issues: readonly Issue[]): ResponseVa
 }
 
 function unusable(answer: Answer, message: string, issues: readonly Issue[]): ResponseValidationError {
-  const { requestId, status, text: body, url } = answer
-  return new ResponseValidationError(message, { status, url, requestId, body, issues })
+  const { requestId, status, url } = answer
+  return new ResponseValidationError(message, { status, url, requestId, body: answer.text(), issues })
 }
 
 export function conflictError(
@@ -176,6 +176,6 @@ export function conflictError(
 
 /** The fields that every error about an answer has. */
 function detailsOf(answer: Answer) {
-  const { intermediary, requestId, retryAfterMs, status, text: body, url } = answer
-  return { status, url, requestId, intermediary, body, retryAfterMs }
+  const { intermediary, requestId, retryAfterMs, status, url } = answer
+  return { status, url, requestId, intermediary, body: answer.text(), retryAfterMs }
 }
