@@ -102,6 +102,8 @@ describe('fromEnv', () => {
     expect(problemsOf({}, withFile)).toEqual(['NOTIFICATION_CA_FILE'])
     // An option of the caller's comes before the variable, and is named by its own name.
     expect(problemsOf({ ca: 'x' }, withFile)).toEqual(['ca'])
+    await writeFile(withFile.NOTIFICATION_CA_FILE, ca + ca.slice(0, -40))
+    expect(problemsOf({}, withFile)).toEqual(['NOTIFICATION_CA_FILE'])
     await writeFile(withFile.NOTIFICATION_CA_FILE, ca)
     expect(problemsOf({}, withFile)).toEqual([])
     // The other variables keep their names beside an option `ca`.

@@ -88,6 +88,7 @@ describe('options that cannot work are refused with every problem listed', () =>
     'authorities that are a file name': { ...working, ca: '/etc/ssl/corporate.pem' },
     'authorities that are no text': { ...working, ca: [Buffer.from('x')] },
     'authorities of which one is broken': { ...working, ca: brokenCertificate },
+    'authorities of which the last is cut off': { ...working, ca: ca + ca.slice(0, -40) },
     'authorities and a dispatcher': { ...working, ca, dispatcher: { request() {} } },
     'authorities and fetch': { ...working, ca, fetch() {} },
     'a logger that is true': { ...working, logger: true },
