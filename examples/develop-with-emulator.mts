@@ -61,5 +61,4 @@ const outcome = await client.unsubscribe(subscriptionId).then(
   (error: Error) => error.message,
 )
 await receiver.close(server, { timeoutMs: 10_000 })
-await receiver.drain()
 console.log(`${outcome} Next, with your own account in .env: subscribe-and-unsubscribe.mts`)

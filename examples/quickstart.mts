@@ -91,7 +91,6 @@ sayWhatWasSent()
 say('Unsubscribed', `${emulator.subscriptions.length} subscriptions are left`)
 
 await receiver.close(server, { timeoutMs: 10_000 })
-await receiver.drain()
 await client.close()
 await emulator.close()
 say('Next', 'try the emulator with your own app: npx notification-subscriber emulator')

@@ -36,5 +36,4 @@ console.log(
 // A clean shutdown: no new callbacks, then the handlers that still run.
 await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
 await receiver.close(server, { timeoutMs: 10_000 })
-await receiver.drain()
 console.log('Stopped. To subscribe this receiver to notifications: subscribe-and-unsubscribe.mts')

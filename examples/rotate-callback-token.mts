@@ -33,16 +33,16 @@ async function rotateCallbackToken(rotation: Rotation): Promise<void> {
 
 // The demonstration: an app whose route is replaced while it runs, and a subscription that sends the old token.
 let handled = 0
-function routeAccepting(...tokens: string[]) {
-  const receiver = new DeliveryReceiver({
+function receiverAccepting(...tokens: string[]) {
+  return new DeliveryReceiver({
     secrets: { token: tokens },
     onRefused: ({ reason }) => console.log(`Refused: ${reason}`),
-  })
-  return toNodeHandler(receiver.onAny(() => handled++))
+  }).onAny(() => handled++)
 }
 
 const [oldToken, newToken] = [randomToken(), randomToken()]
-let route = routeAccepting(oldToken)
+let receiver = receiverAccepting(oldToken)
+let route = toNodeHandler(receiver)
 await using emulator = await startEmulator()
 await using client = new NotificationClient(emulator.clientOptions)
 const server = createServer(emulator.tls, (request, response) => route(request, response)).listen(
@@ -82,7 +82,8 @@ await rotateCallbackToken({
   oldToken,
   newToken,
   deploy: async (...acceptedTokens) => {
-    route = routeAccepting(...acceptedTokens)
+    receiver = receiverAccepting(...acceptedTokens)
+    route = toNodeHandler(receiver)
     await twoAnswers()
   },
   settled: twoAnswers,
@@ -97,7 +98,7 @@ await client.updateSubscriptionParameters(subscriptionId, { parameters: { token:
 const [callback] = await emulator.notify(notification)
 console.log(`The old token is answered with ${callback?.status}`)
 
-server.close()
+await receiver.close(server, { timeoutMs: 10_000 })
 console.log(
   'Next: copy rotateCallbackToken. A SubscriptionKeeper rotates all its subscriptions: keeper.rotateParameters()',
 )

@@ -134,7 +134,6 @@ await client.createSubscription({
 await emulator.notify({ type: 'lowEnergyAgentOpened', username: 'alice' })
 while (spool.size > 0) await new Promise((resolve) => setTimeout(resolve, 20))
 await receiver.close(server, { timeoutMs: 10_000 })
-await receiver.drain()
 await spool.close()
 await rm(folder, { recursive: true })
 
