@@ -49,6 +49,22 @@ describe('a create whose answer is lost', () => {
     expect(statesOf(nodeOf(world))).toEqual({ agent0: 'active' })
   })
 
+  test.each(['replace', 'report'] as const)(
+    'and was 503, then 409: what exists is the keeper’s own and is replaced to learn its id, with existing: %s',
+    async (existing) => {
+      const world = await settledWorld({ users: 1, keeper: { existing } })
+      world.end(['agent0'])
+      const endedAtMs = world.time.nowMs
+      world.nextOutcomes.push({ kind: 'answered' }, { kind: 'status', status: 503, effectAfterMs: 0 })
+      await world.time.advance(25 * minute)
+      const sent = ['update', 'create', 'update', 'create', 'recreate', 'update']
+      expect(world.requestsSince(endedAtMs)).toEqual(sent.map((kind) => `${kind} agent0`))
+      expect(world.causes).toEqual(['agent0 replaced'])
+      expect(statesOf(nodeOf(world))).toEqual({ agent0: 'active' })
+      expect(problemCodes(nodeOf(world))).toEqual([])
+    },
+  )
+
   test('and that had no effect is made again', async () => {
     const world = worldOf({ users: 1 })
     world.nextOutcomes.push({ kind: 'reset' })
