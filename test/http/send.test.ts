@@ -12,6 +12,7 @@ beforeEach(() => {
 afterEach(() => {
   vi.useRealTimers()
   vi.restoreAllMocks()
+  vi.unstubAllEnvs()
 })
 
 const url = `${baseUrl}/api/subscriptions`
@@ -235,7 +236,6 @@ describe('waiting between attempts', () => {
     [' Sat, 21 Nov 2026 12:00:05 GMT ', 5_000],
     ['Saturday, 21-Nov-26 12:00:05 GMT', 5_000],
     ['Sat Nov 21 12:00:05 2026', 5_000],
-    ['Sat Nov 21 12:00:05 2026', 5_000],
     ['Sat, 21 Nov 2026 11:59:55 GMT', 0],
     ['Sat, 99 Nov 2026 12:00:00 GMT', undefined],
     ['21 Nov 2026 12:00:05 GMT', undefined],
@@ -250,6 +250,18 @@ describe('waiting between attempts', () => {
     const error = await settled(service.client({ fetch, auth, retry: false }).unsubscribe(1))
     expect(error).toMatchObject({ status: 429, retryAfterMs })
   })
+
+  test.each(['America/New_York', 'Asia/Tokyo'])(
+    'the date of asctime is GMT on a machine in %s',
+    async (zone) => {
+      vi.stubEnv('TZ', zone)
+      vi.setSystemTime('2026-11-21T12:00:00Z')
+      expect(new Date().getHours()).not.toBe(12)
+      service.onCall = answer(429, { 'retry-after': 'Sat Nov 21 12:00:05 2026' })
+      const error = await settled(service.client({ retry: false }).unsubscribe(1))
+      expect(error).toMatchObject({ retryAfterMs: 5_000 })
+    },
+  )
 
   test('retry: false tries once', async () => {
     service.onCall = answer(503)
