@@ -142,8 +142,9 @@ function created(
   const cause = isChange ? 'changed' : kind === 'create' && wasThere ? 'ended' : 'replaced'
   const known = { id, spec, names: facts.names, generation: facts.generation }
   const made = { ...without(record, 'idUnsure', 'endedByUs', 'conflictAt'), ...known, provenAt: sentAt }
-  // Made only to learn the id and end it: the gap begins with the last proof before. Another create shows an end.
-  const isTemporary = !facts.isWanted || (spec !== facts.spec && (kind === 'recreate' || endedByUs))
+  // Made only to be ended: the gap begins with the last proof before. What a recreate of an old spec made stays if the
+  // route to unsubscribe is wrong, so its gap is reported now. Another create shows an end.
+  const isTemporary = !facts.isWanted || (spec !== facts.spec && kind === 'create' && endedByUs)
   if (isTemporary) return { ...findings, record: { ...made, provenAt } }
   const isFirst = !wasThere && !idUnsure && kind === 'create'
   if (isFirst) return { ...findings, record: made, proven: 'id', isCreated: true }

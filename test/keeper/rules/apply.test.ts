@@ -172,12 +172,19 @@ describe('the record after', () => {
 
   test.each([
     ['of a user who is not wanted', kept, { isWanted: false }, create],
-    ['of an old spec', { ...kept, spec: old, replacedAt: 101 }, {}, { kind: 'recreate', spec: old } as const],
+    ['of an old spec', { ...kept, spec: old }, {}, { kind: 'create', spec: old } as const],
   ])('a create %s, which is ended next, is known, and proves nothing', (_what, record, others, call) => {
-    expect(applied(record, call, created, others)).toEqual({
+    expect(applied({ ...record, endedByUs: true }, call, created, others)).toEqual({
       record: { ...record, id: 9, generation: 7 },
       learnt: { isIdNew: true },
     })
+  })
+
+  test('a recreate of an old spec, which stays if no route ends it, is a gap of its own', () => {
+    const call = { kind: 'recreate', spec: old } as const
+    const { gap, proven } = applied({ ...kept, spec: old }, call, created)
+    expect(gap).toMatchObject({ cause: 'replaced', lastProvenAt: 50, restoredAt: 101 })
+    expect(proven).toBe('id')
   })
 })
 
