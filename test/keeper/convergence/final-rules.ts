@@ -55,7 +55,8 @@ export function mayBeLeft(world: World, subscription: ModelSubscription): boolea
   const isUnanswered = world.requests.some(
     ({ isAnswered, kind, username = '' }) => kind === 'create' && !isAnswered && usernames.includes(username),
   )
-  const isLost = world.store.hasLost() || (world.options.keeper?.existing === 'report' && isUnanswered)
+  const isUnproven = isUnanswered || world.areIdsGivenAnew
+  const isLost = world.store.hasLost() || (world.options.keeper?.existing === 'report' && isUnproven)
   const isWanted = usernames.some((name) => world.wanted.has(name))
   return isLost && !(isWanted && isAsConfigured(world, subscription))
 }
