@@ -1,6 +1,6 @@
 /** The client: every call to the notification service. */
 import { authorizerFor, type TokenAuthorizer } from '../auth/authorizer.js'
-import { ClosedError } from '../errors.js'
+import { ClosedError, NotificationError } from '../errors.js'
 import type { Transport } from '../http/exchange.js'
 import { fetchTransport } from '../http/fetch.js'
 import {
@@ -215,8 +215,8 @@ export class NotificationClient implements AsyncDisposable {
   }
 
   /**
-   * Makes a call, and publishes it on the tracing channel. Every promise from here to the caller is awaited, so that the
-   * stack of an error includes the caller's line.
+   * Makes a call, and publishes it on the tracing channel. An error's stack is taken here: it has ten lines, of which the
+   * work below takes too many, and an error of a timer has none of the caller's.
    */
   async #call<Result>(
     method: string,
@@ -235,6 +235,12 @@ export class NotificationClient implements AsyncDisposable {
     this.#callsInFlight.add(work)
     try {
       return await work
+    } catch (error) {
+      if (error instanceof NotificationError && !located.has(error)) {
+        located.add(error)
+        Error.captureStackTrace(error)
+      }
+      throw error
     } finally {
       this.#callsInFlight.delete(work)
     }
@@ -261,6 +267,9 @@ export class NotificationClient implements AsyncDisposable {
     }
   }
 }
+
+/** Errors that have their stack, because the failure of a token request is one error for all who wait for the token. */
+const located = new WeakSet<NotificationError>()
 
 /** Outside the class: bundlers rename self-referencing classes, which changes their name in logs. */
 function clientWith(options: NotificationClientOptions): NotificationClient {

@@ -76,15 +76,23 @@ describe('a client that is closed', () => {
 })
 
 describe('the stack of an error reaches the line of the caller', () => {
-  const refusals = [
-    ['a status', () => new Response('', { status: 418 })],
-    ['no connection', refused],
-  ] as const
-  const cases = calls
-    .filter(([name]) => name !== 'getAccessToken') // a token request serves many callers
-    .flatMap(([name, call]) => refusals.map(([what, onCall]) => [name, what, call, onCall] as const))
-  const [[create, callCreate]] = calls
-  const unusable = () => Response.json({}, { status: 201 })
+  const never = () => new Promise<Response>(() => {})
+  const failures: Record<string, Partial<Pick<FakeService, 'onCall' | 'onToken'>>> = {
+    'a status': { onCall: () => new Response('', { status: 418 }) },
+    'no connection': { onCall: refused },
+    'an answer that cannot be read': { onCall: () => new Response('', { status: 201 }) },
+    'no answer in time': { onCall: never },
+    'a refused token': { onToken: () => new Response('', { status: 401 }) },
+    'no connection for a token': { onToken: refused },
+    'no token in time': { onToken: never },
+    'a close': {},
+  }
+  const cases = calls.flatMap(([name, call]) =>
+    Object.entries(failures)
+      .filter(([, { onCall }]) => name !== 'getAccessToken' || onCall === undefined)
+      .filter(([what]) => what !== 'an answer that cannot be read' || name.endsWith('reateSubscription'))
+      .map(([what, failure]) => [name, what, call, failure] as const),
+  )
 
   // That of Node.js; the test runner sets a larger one.
   const { stackTraceLimit } = Error
@@ -100,19 +108,16 @@ describe('the stack of an error reaches the line of the caller', () => {
     unsubscribe(channel, ignore)
   })
 
-  test.each([...cases, [create, 'no id', callCreate, unusable] as const])(
-    '%s after %s',
-    async (_name, _what, call, onCall) => {
-      service.onCall = onCall
-      const client = service.client({ retry: false })
-      const theCaller = async () => {
-        await call(client)
-      }
-      expect(await failureOf(theCaller())).toMatchObject({
-        stack: expect.stringMatching(/ theCaller .*notification-client\.test\.ts/),
-      })
-    },
-  )
+  test.each(cases)('%s after %s', async (_name, what, call, failure) => {
+    Object.assign(service, failure)
+    const client = service.client({ retry: false, ...(what.endsWith('in time') && { timeoutMs: 50 }) })
+    if (what === 'a close') await client.close()
+    const theCaller = async () => {
+      await call(client)
+    }
+    const { stack } = Object(await failureOf(theCaller()))
+    expect(stack).toMatch(/ theCaller .*notification-client\.test\.ts/)
+  })
 })
 
 test('nothing is kept of calls that ended: not by the client, not by a signal that outlives them', async () => {
