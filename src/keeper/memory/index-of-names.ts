@@ -1,7 +1,6 @@
 /** The names of all users who may have a record, in 64 keys of the store. */
 import * as z from 'zod'
 import { parseJson } from '../../shared/validation.js'
-import type { Parsed } from '../rules/record.js'
 import { withPauses } from '../timing.js'
 import { type KeeperStore, KeyFailure } from './keeper-store.js'
 import { quickHash } from './processes.js'
@@ -10,13 +9,6 @@ const shardCount = 64
 /** A longer text would block the process while reading. Only writing is limited, so stored texts stay readable. */
 const maxShardLength = 2 ** 20
 const shardSchema = z.array(z.string())
-
-/** All names at one time. */
-export interface NamesRead {
-  readonly names: ReadonlySet<string>
-  /** Whether the shard of this name could not be read. */
-  readonly isUnreadable: (username: string) => boolean
-}
 
 export class IndexOfNames {
   readonly #store: KeeperStore
@@ -27,8 +19,8 @@ export class IndexOfNames {
     this.#store = store
   }
 
-  /** @throws StoreFailure */
-  async read(): Promise<NamesRead> {
+  /** @returns all names, and whether the shard of a name could not be read @throws StoreFailure */
+  async read() {
     const names = new Set<string>()
     const unreadable = new Set<number>()
     const readShard = async (_: unknown, shard: number) => {
@@ -41,7 +33,7 @@ export class IndexOfNames {
       }
     }
     await Promise.all(Array.from({ length: shardCount }, readShard))
-    return { names, isUnreadable: (username) => unreadable.size > 0 && unreadable.has(shardOf(username)) }
+    return { names, isUnreadable: (username: string) => unreadable.has(shardOf(username)) }
   }
 
   /** @throws StoreFailure @returns the names that could not be added */
@@ -85,9 +77,6 @@ export class IndexOfNames {
 const shardOf = (username: string) => quickHash(username) % shardCount
 const keyOf = (shard: number) => `members:${shard}`
 
-function parseNames(text: string): Parsed<readonly string[]> {
-  const { data } = shardSchema.safeParse(parseJson(text))
-  return data === undefined ? {} : { value: data }
-}
+const parseNames = (text: string) => ({ value: shardSchema.safeParse(parseJson(text)).data })
 
 const fullMessage = 'The list of names is full: about a million characters. Divide the roster among keepers.'

@@ -61,8 +61,8 @@ export type UserRecord = Readonly<z.output<typeof recordSchema>>
 
 /** A text of the store. `foreignGeneration`: a part has a format that this release does not know. */
 export interface Parsed<Value> {
-  readonly value?: Value
-  readonly foreignGeneration?: number
+  readonly value?: Value | undefined
+  readonly foreignGeneration?: number | undefined
 }
 
 /** A keeper writes much shorter texts. */
@@ -83,10 +83,7 @@ export function parseWith<Shape extends z.ZodRawShape>(
   const { success, data } = schema.safeParse(json)
   const isKnown = success && Object.keys(Object(json)).every((name) => name in schema.shape)
   const generation = isKnown ? undefined : countSchema.safeParse(Object(json).generation).data
-  return {
-    ...(success && { value: data }),
-    ...(generation !== undefined && { foreignGeneration: generation }),
-  }
+  return { value: data, foreignGeneration: generation }
 }
 
 export function newRecord(username: string, spec: Spec, at: number): UserRecord {
