@@ -99,7 +99,10 @@ export class Reconciler {
   async reconcile(current: Reconciliation): Promise<Ending> {
     const ending = await this.#run(current).catch((error: unknown) => this.#endingOf(error))
     this.#parts.routes.end(current.user.username)
-    await this.#withdrawClaim(current)
+    const { assumed, isClaimUnused, user } = current
+    // No other process is to wait for a call that was not made. If that fails, the claim becomes stale.
+    if (isClaimUnused && user.record?.claim !== undefined)
+      await this.#parts.users.write(user, assumed).catch(() => {})
     return ending
   }
 
@@ -263,13 +266,6 @@ export class Reconciler {
       current.isClaimUnused = true
       // The monotonic clock may stop while the machine sleeps.
     } while (now() - claimedSince > claimFreshMs || Date.now() - claimedAt > claimFreshMs)
-  }
-
-  /** No other process is to wait for a call that was not made. */
-  async #withdrawClaim({ assumed, isClaimUnused, user }: Reconciliation): Promise<void> {
-    const hasClaim = isClaimUnused && user.record?.claim !== undefined
-    // If that fails, the claim becomes stale.
-    if (hasClaim) await this.#parts.users.write(user, assumed).catch(() => {})
   }
 
   /** Applies the reply to the record, and reports its findings. @returns why the user is not in the wanted state */

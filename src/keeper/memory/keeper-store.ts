@@ -116,9 +116,7 @@ export class KeeperStore {
   }
 
   /** Tests the store. @throws StoreFailure */
-  readonly check = singleFlight(() => this.#writeAndRead())
-
-  async #writeAndRead(): Promise<void> {
+  readonly check = singleFlight(async () => {
     const name = this.#nameOf('check')
     try {
       if (this.#refusal !== undefined) throw this.#refusal
@@ -133,7 +131,7 @@ export class KeeperStore {
     this.#isFailing = false
     this.#isTested = true
     this.#problems.resolve('STORE')
-  }
+  })
 
   #fail(error: unknown): StoreFailure {
     const message =
