@@ -74,7 +74,6 @@ const optionsSchema = z.lazy(() =>
     .check(checkAssociatedValues),
 )
 
-/** The options that have a plain default value. */
 const defaults = {
   concurrency: 8,
   existing: 'replace',

@@ -63,6 +63,7 @@ export class Queue {
   #run = new Run()
   /** Calls of {@link Queue.stop} in progress. */
   #stops = 0
+  /** Whether a sweep has ended. */
   #isReady = false
   /** Set while the watch or a sweep runs. */
   #timer: NodeJS.Timeout | undefined
@@ -77,7 +78,6 @@ export class Queue {
     this.#parts = parts
   }
 
-  /** Whether a sweep has ended. */
   get isReady(): boolean {
     return this.#isReady
   }
@@ -185,7 +185,6 @@ export class Queue {
     return new Error(stoppedMessage)
   }
 
-  /** The report of a sweep that reconciled no user. */
   async #reportOfNothing({ wantsNone = false }: SweepRequest, error: Error): Promise<Counted> {
     const { roster, users } = this.#parts
     const asked = wantsNone || this.#stops > 0 ? undefined : await roster.ask()
@@ -194,7 +193,6 @@ export class Queue {
     return { wanted: wantsNone ? 0 : names.length, active: 0, created: 0, restored: 0, removed: 0, failed }
   }
 
-  /** Ends sweeps that make no progress. */
   #endBlockedSweeps(): void {
     const { circuit, configuration, store } = this.#parts
     const isBlocked = store.isFailing || circuit.outage !== undefined

@@ -198,7 +198,6 @@ export class Reconciler {
     }
   }
 
-  /** No call may be made. */
   #prevented(againMs = lookMs): Ending {
     const { circuit, configuration } = this.#parts
     const error = configuration.state.isSuperseded ? new Error(supersededMessage) : circuit.outage?.error

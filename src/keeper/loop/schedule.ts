@@ -1,7 +1,6 @@
 /** Schedules users, roster and configuration: when each is due. Names of times: see `timing.ts`. */
 import { longAgo, lookMs, now } from '../timing.js'
 
-/** The schedule of one user. */
 export interface UserSchedule {
   dueFrom: number
   /** How often all users had been due when the last reconciliation began. */

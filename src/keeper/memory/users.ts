@@ -63,7 +63,6 @@ export class Users {
   /** `undefined`: several users have this id, so it is nobody's. */
   readonly #byId = new Map<number, User | undefined>()
   readonly #formerIds = new Map<number, number>()
-  /** By name. */
   readonly all: ReadonlyMap<string, User> = this.#all
   readonly byId: ReadonlyMap<number, User | undefined> = this.#byId
   /** Ids of the past, and since when; monotonic. */
