@@ -15,7 +15,9 @@ import { ConnectionError, NotificationClient } from 'notification-subscriber'
 import { startEmulator } from 'notification-subscriber/emulator'
 
 await using emulator = await startEmulator()
-const { baseUrl, auth } = emulator.clientOptions
+// A proxy is never asked for a loopback address, so the emulator gets a name that only the proxy knows.
+const baseUrl = emulator.baseUrl.replace('127.0.0.1', 'emulator.test')
+const auth = { ...emulator.clientOptions.auth, authUrl: baseUrl }
 const proxy = await startProxy('user:password')
 useProxy(`http://user:password@${proxy.host}`)
 
@@ -68,8 +70,8 @@ async function startProxy(credentials: string) {
       return
     }
     tunnels.push(`CONNECT ${url}`)
-    const { hostname, port } = new URL(`tunnel://${url}`)
-    const service = connect(Number(port), hostname, () => {
+    const { port } = new URL(`tunnel://${url}`)
+    const service = connect(Number(port), '127.0.0.1', () => {
       socket.write('HTTP/1.1 200 Connection Established\r\n\r\n')
       service.pipe(socket).pipe(service)
     }).on('error', () => socket.destroy())

@@ -26,7 +26,7 @@ afterAll(() => project?.[Symbol.asyncDispose]())
 /** Examples that end by themselves, without a variable, with lines that they print. */
 const ending: Readonly<Record<string, readonly RegExp[]>> = {
   'corporate-proxy.mts': [
-    /^Subscription 1 was created through the proxy, which saw CONNECT 127\.0\.0\.1:\d+/,
+    /^Subscription 1 was created through the proxy, which saw CONNECT emulator\.test:\d+/,
     /^With no authority: .*not trusted here/,
     /^With no password: .*407/,
   ],

@@ -41,17 +41,18 @@ export interface KeyAndCertificate {
 
 const dayMs = 24 * 60 * 60 * 1000
 
-const loopbackHosts = ['localhost', '127.0.0.1', '::1']
+/** Loopback, and a name for tests with a proxy, which is never asked for loopback. RFC 6761 section 6.2 reserves `.test`. */
+const servedHosts = ['localhost', '127.0.0.1', '::1', 'emulator.test']
 
 /**
- * Makes a new authority and a certificate by it for `localhost`, `127.0.0.1`, `::1` and the host given, valid from
- * yesterday for a month. The authority's private key is not kept: nothing else can be signed with it.
+ * Makes a new authority and a certificate by it for loopback, `emulator.test` and the host given, valid from yesterday
+ * for a month. The authority's private key is not kept: nothing else can be signed with it.
  */
 export function createLoopbackCertificate(alsoFor = 'localhost'): { ca: string; tls: KeyAndCertificate } {
   // A name of its own for each authority, so that one trust store can hold those of two emulators.
   const authority = newHolder(`Notification emulator CA ${randomBytes(4).toString('hex')}`)
   const server = newHolder('localhost')
-  const cert = serverCertificate(authority, server, [...new Set([...loopbackHosts, alsoFor])])
+  const cert = serverCertificate(authority, server, [...new Set([...servedHosts, alsoFor])])
   return { ca: authorityCertificate(authority), tls: { key: keyOf(server), cert } }
 }
 
