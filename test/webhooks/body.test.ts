@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib'
 import {
   DeliveryReceiver,
   type DeliveryReceiverOptions,
@@ -6,11 +7,12 @@ import {
 } from 'notification-subscriber/webhooks'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
-import { lowEnergyDelivery } from './deliveries.js'
+import { deliveryOf, lowEnergyDelivery } from './deliveries.js'
 import {
   authenticated,
   head,
   openSocket,
+  post,
   recordingOnInvalid,
   secrets,
   serverOf,
@@ -18,6 +20,8 @@ import {
 } from './support.js'
 
 const delivery = JSON.stringify(lowEnergyDelivery())
+const requestWith = (body: ReadableStream | Uint8Array<ArrayBuffer>) =>
+  new Request('https://app.example.com', { method: 'POST', headers: authenticated, body, duplex: 'half' })
 const bytesOf = (text: string) => new TextEncoder().encode(text)
 
 describe.each(transports)('a callback through %s', (transport, open) => {
@@ -71,8 +75,6 @@ describe('a body that does not arrive within 10 seconds goes to onInvalid, and i
 
   const problem = 'the body did not arrive within 10000 ms'
   const textOf = (body: unknown) => Buffer.from(body as Uint8Array).toString()
-  const requestWith = (body: ReadableStream) =>
-    new Request('https://app.example.com', { method: 'POST', headers: authenticated, body, duplex: 'half' })
 
   test('toNodeHandler: the connection is closed', async () => {
     const { onInvalid, errors, problems } = recordingOnInvalid()
@@ -145,5 +147,119 @@ describe('a body that does not arrive within 10 seconds goes to onInvalid, and i
     expect(cancel).toHaveBeenCalledOnce()
     expect(problems()).toEqual([problem])
     expect(textOf(errors[0]?.body)).toBe('{"sub')
+  })
+})
+
+describe('no body is larger than maxBodyBytes', () => {
+  /** A receiver that keeps what it gets, and errors. */
+  function limitedTo(maxBodyBytes?: number) {
+    const { onInvalid, problems } = recordingOnInvalid()
+    const received: unknown[] = []
+    const receiver = new DeliveryReceiver({ secrets, onInvalid, onRefused: () => {}, maxBodyBytes })
+    return { receiver: receiver.onAny((_, { delivery }) => received.push(delivery)), received, problems }
+  }
+
+  test('handle: text counts in UTF-8', async () => {
+    const text = JSON.stringify(deliveryOf('größer', { text: '€€€€€€€€€' }))
+    const bytes = new TextEncoder().encode(text)
+    for (const form of [text, bytes, Buffer.from(text), bytes.buffer, new DataView(bytes.buffer)]) {
+      for (const [maxBodyBytes, status] of [
+        [bytes.length, 204],
+        [bytes.length - 1, 413],
+        [5, 413],
+      ] as const) {
+        const { receiver, received } = limitedTo(maxBodyBytes)
+        expect((await receiver.handle({ ...post(), body: form })).status).toBe(status)
+        expect(received).toHaveLength(status === 204 ? 1 : 0)
+      }
+    }
+  })
+
+  test('the default limit is 1 MiB', async () => {
+    const { receiver } = limitedTo()
+    const status = async (size: number) =>
+      (await receiver.handle({ ...post(), body: new Uint8Array(size) })).status
+    expect(await status(2 ** 20)).toBe(204)
+    expect(await status(2 ** 20 + 1)).toBe(413)
+    expect(await receiver.drain()).toBe(0)
+  })
+
+  test('toNodeHandler: a declared length that is too much: 413 at once, and the connection is closed', async () => {
+    await using server = await serverOf(toNodeHandler(limitedTo().receiver))
+    const { socket, closed } = openSocket(server.port)
+    socket.write(head('Content-Length: 1048577'))
+    expect(await closed()).toMatch(/^HTTP\/1.1 413 [\s\S]*connection: close/)
+  })
+
+  test('toNodeHandler: chunks that grow too much: 413, and no more is read', async () => {
+    const { receiver, problems } = limitedTo(100_000)
+    await using server = await serverOf(toNodeHandler(receiver))
+    const { socket, closed } = openSocket(server.port)
+    socket.write(head('Transfer-Encoding: chunked'))
+    const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`
+    const writing = setInterval(() => socket.write(chunk), 1)
+    expect(await closed()).toMatch(/^HTTP\/1.1 413 [\s\S]*connection: close/)
+    clearInterval(writing)
+    expect(socket.bytesWritten).toBeLessThan(10_000_000)
+    expect(problems()).toEqual([])
+  })
+
+  test('toNodeHandler, after a body parser: an object of any size is taken, text is limited', async () => {
+    const { receiver, received } = limitedTo(10)
+    const handler = toNodeHandler(receiver)
+    for (const [body, status] of [[JSON.parse(delivery), 204] as const, [delivery, 413] as const]) {
+      await using server = await serverOf((request, response) => {
+        handler(Object.assign(request.resume(), { body }), response)
+      })
+      expect((await server.post(delivery)).status).toBe(status)
+    }
+    expect(received).toEqual([lowEnergyDelivery()])
+  })
+
+  test('toNodeHandler: a refused sender with a body of up to maxBodyBytes keeps its connection', async () => {
+    await using server = await serverOf(toNodeHandler(limitedTo(10).receiver))
+    const { socket, received, closed } = openSocket(server.port)
+    const stranger = (length: number) =>
+      `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n\r\n${'x'.repeat(length)}`
+    socket.write(stranger(10) + stranger(0) + stranger(11))
+    const answers = (await closed()).match(/connection: [a-z-]+/gi)
+    expect(answers).toEqual(['Connection: keep-alive', 'Connection: keep-alive', 'connection: close'])
+    expect(received().match(/HTTP\/1.1 401/g)).toHaveLength(3)
+  })
+
+  test('toWebHandler: a body that is too large: 413, and no more is read', async () => {
+    const handler = toWebHandler(limitedTo(1_000).receiver)
+    let pulls = 0
+    const cancel = vi.fn()
+    const endless = new ReadableStream({
+      pull(controller) {
+        pulls += 1
+        controller.enqueue(new Uint8Array(400))
+      },
+      cancel,
+    })
+    expect((await handler(requestWith(endless))).status).toBe(413)
+    expect(pulls).toBeLessThan(6)
+    expect(cancel).toHaveBeenCalledOnce()
+  })
+
+  test('toWebHandler: no more is decompressed than maxBodyBytes', async () => {
+    let decompressed = 0
+    class Bomb {
+      readonly writable = new WritableStream()
+      readonly readable = new ReadableStream({
+        pull(controller) {
+          decompressed += 1_000
+          controller.enqueue(new Uint8Array(1_000))
+          if (decompressed === 1_000_000) controller.close()
+        },
+      })
+    }
+    vi.stubGlobal('DecompressionStream', Bomb)
+    const handler = toWebHandler(limitedTo(10_000).receiver)
+    const { status } = await handler(requestWith(Uint8Array.from(gzipSync('small'))))
+    vi.unstubAllGlobals()
+    expect(status).toBe(413)
+    expect(decompressed).toBeLessThan(20_000)
   })
 })

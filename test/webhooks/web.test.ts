@@ -55,22 +55,6 @@ describe('toWebHandler', () => {
     expect(received).toEqual([JSON.parse(text)])
   })
 
-  test('a body that is too large: 413, and no more is read', async () => {
-    const { handler } = receive({ maxBodyBytes: 1000 })
-    let pulls = 0
-    const cancel = vi.fn()
-    const endless = new ReadableStream({
-      pull(controller) {
-        pulls += 1
-        controller.enqueue(new Uint8Array(400))
-      },
-      cancel,
-    })
-    expect((await handler(post(endless))).status).toBe(413)
-    expect(pulls).toBeLessThan(6)
-    expect(cancel).toHaveBeenCalledOnce()
-  })
-
   test('bodies that cannot be read: onInvalid with the reviewed message, 204', async () => {
     const requests: Record<string, Request> = {
       'no body': post(null),
@@ -132,26 +116,6 @@ describe('toWebHandler', () => {
     vi.unstubAllGlobals()
     expect(problems()).toEqual([expect.stringContaining('DecompressionStream is not a constructor')])
   })
-})
-
-test('no more is decompressed than maxBodyBytes', async () => {
-  let decompressed = 0
-  class Bomb {
-    readonly writable = new WritableStream()
-    readonly readable = new ReadableStream({
-      pull(controller) {
-        decompressed += 1_000
-        controller.enqueue(new Uint8Array(1_000))
-        if (decompressed === 1_000_000) controller.close()
-      },
-    })
-  }
-  vi.stubGlobal('DecompressionStream', Bomb)
-  const { handler } = receive({ maxBodyBytes: 10_000 })
-  const { status } = await handler(post(Uint8Array.from(gzipSync('small')), authenticated))
-  vi.unstubAllGlobals()
-  expect(status).toBe(413)
-  expect(decompressed).toBeLessThan(20_000)
 })
 
 describe('waitUntil', () => {
