@@ -38,11 +38,13 @@ const quietChecks = 40
  * Stops listening, asks each connection with its next answer to close, ends idle ones after a quiet second, and what is left
  * after `timeoutMs`.
  *
+ * @param sessions - the HTTP/2 connections that have brought callbacks
  * @param isBusy - whether a delivery is in flight
  */
 export async function closeServer(
   server: CallbackServer,
   timeoutMs: number,
+  sessions: ReadonlySet<{ close(): unknown; destroy(): unknown }>,
   isBusy: () => boolean,
 ): Promise<void> {
   const startedAt = performance.now()
@@ -62,8 +64,11 @@ export async function closeServer(
   while (!isClosed && performance.now() < startedAt + timeoutMs) {
     await new Promise((resolve) => setTimeout(resolve, checkMs))
     checks += 1
-    if (checks > quietChecks && !isBusy()) server.closeIdleConnections?.()
+    if (checks <= quietChecks || isBusy()) continue
+    server.closeIdleConnections?.()
+    for (const session of sessions) session.close()
   }
   // Also connections on which nothing, or half a request, has arrived.
   server.closeAllConnections?.()
+  for (const session of sessions) session.destroy()
 }

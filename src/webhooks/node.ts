@@ -22,6 +22,17 @@ export interface NodeRequest {
     | {
         /** Closes the stream alone, with an error code (RFC 9113 section 7). */
         close(code: number): unknown
+        /** The connection of the stream. */
+        readonly session?:
+          | {
+              /** Takes no new streams, and ends once the open ones have ended. */
+              close(): unknown
+              /** Ends at once. */
+              destroy(): unknown
+              /** The connection has ended. */
+              on(event: 'close', listener: () => void): unknown
+            }
+          | undefined
       }
     | undefined
   /** The result of an earlier body parser. */
@@ -94,6 +105,16 @@ interface FrameworkRequest {
   readonly headers?: NodeRequest['headers']
 }
 
+/** For `close`: a server of `node:http2` does not know its connections. */
+function keepSession(
+  { sessions }: ReceiverCore,
+  session: NonNullable<NodeRequest['stream']>['session'],
+): void {
+  if (!session || sessions.has(session)) return
+  sessions.add(session)
+  session.on('close', () => sessions.delete(session))
+}
+
 export async function handleNodeRequest(
   core: ReceiverCore,
   request: NodeRequest,
@@ -101,6 +122,7 @@ export async function handleNodeRequest(
   { parsedBody = () => request.body, headers: shownHeaders = request.headers }: FrameworkRequest = {},
 ): Promise<void> {
   const { httpVersionMajor } = request
+  if (httpVersionMajor === 2) keepSession(core, request.stream?.session)
   const headers = new RequestHeaders(shownHeaders, request.rawHeaders)
   const declaredBytes = Number(headers.get('content-length'))
   const isTooLarge = declaredBytes > core.maxBodyBytes

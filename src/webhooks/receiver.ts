@@ -73,6 +73,8 @@ export interface ReceiverCore {
     headers: RequestHeaders,
     readBody: () => ReadBody | Promise<ReadBody>,
   ): Promise<{ readonly answer: CallbackAnswer; readonly stillRunning?: Promise<void> }>
+  /** The open HTTP/2 connections that have brought a callback. */
+  readonly sessions: Set<{ close(): unknown; destroy(): unknown }>
   /** Logs once that a parser ran before the receiver: the parser itself answers bodies that it cannot read. */
   warnOfParser(): void
 }
@@ -133,6 +135,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
   readonly #logLoss: Log
   readonly #logRefusal: Log
   readonly #deliveries = new InFlight()
+  readonly #sessions: ReceiverCore['sessions'] = new Set()
   #handlers: readonly {
     /** `undefined` for all types. */
     readonly type: string | undefined
@@ -258,7 +261,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
   /**
    * Stops a server of Node.js: it stops listening, answers what still comes over its connections and asks them to close, waits
    * for handlers, and ends what is left after `timeoutMs`, also connections on which nothing has arrived. Of Fastify it is
-   * `app.server`. HTTP/2 connections that are idle are not ended.
+   * `app.server`. Of HTTP/2 it ends the connections that have brought a callback.
    *
    * @param options - `timeoutMs`: how long all that may take, in milliseconds. Default: 10,000
    * @returns how many deliveries are still in flight: 0, unless `timeoutMs` has passed
@@ -281,7 +284,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
     check('The delivery receiver', schema, { server, options })
     const { timeoutMs = 10_000 } = options
     const startedAt = performance.now()
-    await closeServer(server, timeoutMs, () => this.#deliveries.count > 0)
+    await closeServer(server, timeoutMs, this.#sessions, () => this.#deliveries.count > 0)
     return this.drain({ timeoutMs: Math.max(0, startedAt + timeoutMs - performance.now()) })
   }
 
@@ -291,6 +294,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
       maxBodyBytes: this.#maxBodyBytes,
       log: this.#log,
       receive: (method, headers, readBody) => this.#receive(method, headers, readBody),
+      sessions: this.#sessions,
       warnOfParser: () => {
         if (this.#hasWarnedOfParser) return
         this.#hasWarnedOfParser = true

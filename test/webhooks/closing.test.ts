@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { Agent, createServer, type IncomingMessage, request, type Server } from 'node:http'
+import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigurationError, DeliveryReceiver, toNodeHandler } from 'notification-subscriber/webhooks'
@@ -110,6 +111,23 @@ test('under load, 1,000 connections: no callback that was answered is lost, and 
   expect(handled).toBe(statuses.get(204))
   silent.destroy()
   halfOpen.destroy()
+})
+
+test.each([
+  ['an idle connection is ended after a quiet second', 600_000, 0],
+  ['one with a stream that never ends is ended after timeoutMs', 1_500, 1],
+] as const)('over HTTP/2 %s', async (_what, timeoutMs, lost) => {
+  const handler = () => (lost > 0 ? new Promise(() => {}) : undefined)
+  const receiver = new DeliveryReceiver({ secrets, logger: false, ackTimeoutMs: 60_000 }).onAny(handler)
+  const server = createHttp2Server(toNodeHandler(receiver))
+  const client = connectHttp2(`http://127.0.0.1:${await listen(server)}`).on('error', () => {})
+  const arrived = once(server, 'request')
+  const stream = client.request({ ':method': 'POST', ...authenticated }, { endStream: false })
+  stream.on('error', () => {}).end(body)
+  await (lost > 0 ? arrived : once(stream.resume(), 'response'))
+  const ended = Promise.all([once(client, 'close'), once(server, 'close')])
+  expect(await receiver.close(server, { timeoutMs })).toBe(lost)
+  await ended
 })
 
 test('a server that does not listen is closed already; what is no server is refused', async () => {
