@@ -78,6 +78,7 @@ export function decide(record: UserRecord, learnt: Learnt, facts: Facts): Decisi
     return conflictAt !== undefined && !facts.wantsProof ? { kind: 'conflict' } : createOrWait
   }
 
+  // A 404 for an id that the service gave just now shows that the route is wrong.
   const isTest = learnt.inconclusive === 'update' && learnt.isIdNew
   const mayUpdate = facts.mayUpdate && (learnt.inconclusive === undefined || isTest)
   const update = { kind: 'update', id } as const
