@@ -47,10 +47,15 @@ function afterStop({ stopping }: Surroundings, { process }: SentRequest) {
 }
 
 /** While the store works, no two calls are in flight for one user; in one process never. */
-function callInFlight({ requests, store }: Surroundings, { atMs, username, process }: SentRequest) {
+function callInFlight(
+  { areIdsGivenAnew, requests, store }: Surroundings,
+  { atMs, username, process }: SentRequest,
+) {
   const isStoreRight = store.hasWorkedSince(atMs - storeMemoryMs)
   const other = newest(requests, atMs - callTimeoutMs).find((each) => {
-    const isInFlight = each.username === username && each.isAwaited && !each.process.isDead
+    // The call with an id that was given anew is of the user before.
+    const isOfUser = each.username === username && !(areIdsGivenAnew && each.subscriptionId !== undefined)
+    const isInFlight = isOfUser && each.isAwaited && !each.process.isDead
     return isInFlight && (isStoreRight || each.process === process)
   })
   return other && `a call of ${other.process.name} is in flight since ${other.atMs}`
