@@ -24,11 +24,24 @@ export interface ServiceRoute {
   readonly status: number
 }
 
+export interface AnswerInBetween {
+  readonly status: number
+  readonly page: string
+  readonly afterWork: boolean
+}
+
 /** What the interface document leaves open; defaults and meanings stand in `service.py`. */
 export interface ServiceSettings {
   readonly prefix?: string
   readonly tokenType?: string
   readonly expiresIn?: number
+  readonly expiresInAsText?: boolean
+  /** The service demands a client certificate, over TLS 1.3. */
+  readonly demandsCertificate?: boolean
+  /** What something in between answers in place of the service. */
+  readonly inBetween?: Readonly<
+    Partial<Record<'token' | 'create' | 'unsubscribe' | 'update', AnswerInBetween>>
+  >
   readonly unsubscribe?: ServiceRoute | null
   readonly update?: ServiceRoute | null
   readonly missing?: number
@@ -39,7 +52,7 @@ export interface ServiceSettings {
   readonly idAsText?: readonly ('answer' | 'callback')[]
   readonly created?: number
   readonly formFirst?: boolean
-  readonly gzip?: 'never' | 'accepted' | 'always'
+  readonly gzip?: 'never' | 'accepted' | 'always' | 'errors'
   readonly chunked?: boolean
   readonly close?: boolean
   readonly http?: '1.0' | '1.1'
@@ -97,7 +110,10 @@ export interface IndependentService extends AsyncDisposable {
   ): Promise<{ id: number; notificationId: string; status: number | null; ended: boolean }[]>
 }
 
-export async function startIndependentService(settings: ServiceSettings = {}): Promise<IndependentService> {
+export async function startIndependentService({
+  demandsCertificate = false,
+  ...settings
+}: ServiceSettings = {}): Promise<IndependentService> {
   const folder = await mkdtemp(join(tmpdir(), 'notification-subscriber-independent-'))
   const { ca, tls } = createLoopbackCertificate()
   const caFile = join(folder, 'ca.pem')
@@ -107,7 +123,8 @@ export async function startIndependentService(settings: ServiceSettings = {}): P
     writeFile(files.certificate, tls.cert),
     writeFile(files.key, tls.key),
   ])
-  const given = JSON.stringify({ ...files, callbackAuthority: caFile, ...settings })
+  const authorities = { callbackAuthority: caFile, clientAuthority: demandsCertificate ? caFile : null }
+  const given = JSON.stringify({ ...files, ...authorities, ...settings })
   const child = spawn('python3', ['-I', program, given], { stdio: ['pipe', 'pipe', 'inherit'] })
   const closed = once(child, 'close')
   const stop = async () => {

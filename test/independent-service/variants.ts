@@ -134,6 +134,8 @@ const transfer: readonly Variant[] = [
   { name: 'all below a prefix', service: { prefix: '/notifications/v2' } },
   { name: 'a token type in capitals', service: { tokenType: 'BEARER' } },
   { name: 'tokens that live for two seconds', service: { expiresIn: 2 } },
+  { name: 'a lifetime of tokens as text', service: { expiresInAsText: true } },
+  { name: 'gzip of error bodies, which is not accepted', service: { gzip: 'errors' } },
   { name: 'the form is looked at before the credentials', service: { formFirst: true } },
   { name: 'permitted headers', service: { permittedHeaders: ['X-Tenant'] } },
   { name: 'user name and password', service: {}, isBasic: true },

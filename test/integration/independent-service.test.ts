@@ -441,3 +441,56 @@ describe.concurrent.each(variants)('$name', (variant) => {
     })
   })
 })
+
+describe.concurrent('what stands between client and service', () => {
+  const nginxPage = (title: string) =>
+    `<html>\r\n<head><title>${title}</title></head>\r\n<body>\r\n<center><h1>${title}</h1></center>\r\n` +
+    '<hr><center>nginx/1.26.2</center>\r\n</body>\r\n</html>\r\n'
+  const inBetween = (status: number, afterWork = false) => ({
+    ...{ status, afterWork },
+    page: nginxPage(`${status} Any Reason`),
+  })
+  const clientOf = (service: IndependentService) =>
+    new NotificationClient(clientOptions(service, { name: '', service: {} }))
+
+  test('503 after the work, then 409: the outcome is unknown, because the conflict may be with its own', async () => {
+    await using service = await startIndependentService({ inBetween: { create: inBetween(503, true) } })
+    await using client = clientOf(service)
+    await expect(client.createSubscription(wanted('alice'))).rejects.toMatchObject({
+      code: 'OUTCOME_UNKNOWN',
+    })
+    expect((await service.requests()).map(({ status }) => status)).toEqual([503, 409])
+    expect(await service.subscriptions()).toHaveLength(1)
+  })
+
+  const calls: Record<
+    'token' | 'create' | 'unsubscribe' | 'update',
+    readonly [status: number, code: string, call: (client: NotificationClient) => Promise<unknown>]
+  > = {
+    token: [401, 'TOKEN_REQUEST', (client) => client.getAccessToken()],
+    create: [409, 'API', (client) => client.createSubscription(wanted('alice'))],
+    unsubscribe: [404, 'API', (client) => client.unsubscribe(1)],
+    update: [
+      ...([404, 'API'] as const),
+      (client) => client.updateSubscriptionParameters(1, { parameters: { token } }),
+    ],
+  }
+  test.each(Object.entries(calls))(
+    'a proxy’s page in place of %s is the proxy’s',
+    async (operation, [status, code, call]) => {
+      await using service = await startIndependentService({ inBetween: { [operation]: inBetween(status) } })
+      await using client = clientOf(service)
+      await expect(call(client)).rejects.toMatchObject({ code, status, intermediary: 'nginx' })
+    },
+  )
+
+  test('TLS 1.3 that wants a client certificate: nothing was processed, and the error says why', async () => {
+    await using service = await startIndependentService({ demandsCertificate: true })
+    await using client = clientOf(service)
+    await expect(client.createSubscription(wanted('alice'))).rejects.toMatchObject({
+      ...{ code: 'CONNECTION', requestSent: false },
+      message: expect.stringContaining('client certificate'),
+    })
+    expect(await service.requests()).toEqual([])
+  })
+})
