@@ -122,6 +122,8 @@ export class World implements Network {
   isUncertain = false
   /** Whether types, URL or names of parameters were changed. */
   isConfigurationNew = false
+  /** When the last canary started: from then on its values are the newest. */
+  canaryAtMs = Number.NEGATIVE_INFINITY
   /** Whether two wall clocks ever differed. */
   haveClocksJumped = false
   /** Since when a process of a newer release is there. */
