@@ -1,3 +1,4 @@
+import { OptionDefaults } from 'typedoc'
 import { entryPoints } from './scripts/entry-points.ts'
 
 /** @type {Partial<import('typedoc').TypeDocOptions>} */
@@ -17,15 +18,17 @@ export default {
     notDocumented: true,
   },
   intentionallyNotExported: [
+    'AnyVersion',
     'DocumentedPayload',
     'Fields',
     'NoPayloadSchemas',
     'NotificationOfAnyType',
     'NotificationOfEach',
-    'NotificationSchema',
     'OptionalOptions',
+    'SamplePayload',
     'StandardResult',
   ],
+  highlightLanguages: [...OptionDefaults.highlightLanguages, 'dockerfile', 'ini'],
   treatWarningsAsErrors: true,
   disableSources: true,
   includeVersion: true,
