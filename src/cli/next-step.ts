@@ -65,6 +65,7 @@ function nextAfterAnswer({ intermediary, status }: ApiError, operation: CalledOp
   if (intermediary !== undefined) return lookAtIntermediary('NOTIFICATION_BASE_URL')
   if (isUnauthorized(status)) return otherEnvironment
   if (isForbidden(status)) return notActivated
+  if (isOutcomeOpen(status) && operation === 'create') return afterNoAnswer.create
   if (isBusy(status) || isOutcomeOpen(status)) return 'Try again later'
   if (isNoRoute(status) && (operation === 'update' || operation === 'unsubscribe')) {
     return `The service may have another route for this: ${anotherRoute(operation)}`

@@ -48,7 +48,7 @@ describe('notification-subscriber emulator', () => {
     await dispatcher.request({ origin: `${env.NOTIFICATION_BASE_URL}`, path: '/no?secret=1', method: 'GET' })
     await dispatcher.close()
     expect(await running.line(/request/)).toMatch(
-      /^\d\d:\d\d:\d\d {2}request {3}GET {2}\/no\?… {2}404 {2}\d+ ms$/,
+      /^\d\d:\d\d:\d\d {2}request {3}GET {2}\/no\?… {2}404 {2}\d+ ms, not_found$/,
     )
     // npx passes on the signal of a terminal: it arrives twice.
     running.child.kill('SIGINT')
