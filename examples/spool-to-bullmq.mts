@@ -61,13 +61,14 @@ const receiver = new DeliveryReceiver({
 // Behind a proxy that terminates TLS: the service calls https: addresses only.
 const server = createServer(toNodeHandler(receiver)).listen(Number(PORT), '127.0.0.1')
 await once(server, 'listening')
+const stopping = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
 console.log(`Listening on http://127.0.0.1:${PORT}. Next, in two more terminals:`)
 console.log(`  npx tsx spool-to-bullmq-worker.mts`)
 console.log(
   `  curl -i -H 'token: ${token}' -d '${sampleDelivery('lowEnergyAgentOpened').body}' http://127.0.0.1:${PORT}/`,
 )
 
-await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
+await stopping
 await receiver.close(server, { timeoutMs: 10_000 })
 const left = await spool.close()
 // While Redis is down, `close` would wait for it.
