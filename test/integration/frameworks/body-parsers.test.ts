@@ -18,7 +18,8 @@ const recipes: [name: string, start: StartServer][] = [
   ['Express 5', pageServers.express],
   ['Express 4', pageServers.express4],
   ['Fastify', pageServers.fastify],
-  ['NestJS', pageServers.nest],
+  ['NestJS 11', pageServers.nest11],
+  ['NestJS 12', pageServers.nest12],
   ['Koa', pageServers.koa],
   ['hapi', pageServers.hapi],
 ]

@@ -2,15 +2,12 @@
  * One smoke test of each way into a framework that is not a block of docs/receiver.md (page.test.ts), body parsers in front
  * included. What all ways share is tested in test/webhooks.
  */
-import 'reflect-metadata'
 import type { RequestListener } from 'node:http'
 import { createSecureServer } from 'node:http2'
 import { createServer } from 'node:https'
 import awsLambdaFastify from '@fastify/aws-lambda'
 import { createAdaptorServer, getRequestListener } from '@hono/node-server'
-import { Controller, Module, Post, type RawBodyRequest, Req, Res } from '@nestjs/common'
-import { NestFactory } from '@nestjs/core'
-import type { NestExpressApplication } from '@nestjs/platform-express'
+import type { RawBodyRequest } from '@nestjs/common'
 import connect, { type NextHandleFunction } from 'connect'
 import { Elysia } from 'elysia'
 import express, { type Response as ExpressResponse, type Request } from 'express'
@@ -28,9 +25,10 @@ import {
   toWebHandler,
 } from 'notification-subscriber/webhooks'
 import serverlessHttp from 'serverless-http'
-import { test } from 'vitest'
+import { expect, test } from 'vitest'
 import { expectTypedDelivery, type StartServer } from './support/expect-delivery.js'
 import { functionUrl, type LambdaHandler } from './support/function-url.js'
+import { type Nest, nestApp, nestVersions } from './support/nest.js'
 import { startServer } from './support/running-server.js'
 
 /** What the versions of Express have in common. */
@@ -163,25 +161,31 @@ const rows: readonly [name: string, start: StartServer][] = [
       )
     },
   ],
-  [
-    'a controller of NestJS that takes request and response',
-    nest((receiver) => {
-      const handleCallback = toNodeHandler(receiver)
-      return async (request, response) => handleCallback(request, response)
-    }),
-  ],
-  [
-    'a controller of NestJS that takes the raw body',
-    nest((receiver) => async ({ method, headers, rawBody }, response) => {
-      const answer = await receiver.handle({ method, headers, body: rawBody })
-      response.status(answer.status).set(answer.headers).end()
-    }),
-  ],
+  ...Object.entries(nestVersions).flatMap(([version, nest]): [string, StartServer][] => [
+    [
+      `a controller of NestJS ${version} that takes request and response`,
+      controller(nest, (receiver) => {
+        const handleCallback = toNodeHandler(receiver)
+        return async (request, response) => handleCallback(request, response)
+      }),
+    ],
+    [
+      `a controller of NestJS ${version} that takes the raw body`,
+      controller(nest, (receiver) => async ({ method, headers, rawBody }, response) => {
+        const answer = await receiver.handle({ method, headers, body: rawBody })
+        response.status(answer.status).set(answer.headers).end()
+      }),
+    ],
+  ]),
 ]
 
 test.each(rows)('%s hands a typed notification to the handler, and refuses a stranger', (_name, start) =>
   expectTypedDelivery(start),
 )
+
+test('the two versions of NestJS are two', () => {
+  expect(nestVersions[12].NestFactory).not.toBe(nestVersions[11].NestFactory)
+})
 
 function fastify(addRoute: (app: FastifyInstance, receiver: DeliveryReceiver) => void): StartServer {
   return async (receiver, tls) => {
@@ -203,7 +207,7 @@ function hono(addRoute: (app: Hono, receiver: DeliveryReceiver) => void): StartS
 type Receive = (request: RawBodyRequest<Request>, response: ExpressResponse) => Promise<void>
 
 /** Decorators are called as the functions they are: nothing that runs the tests has to compile them. */
-function nest(makeReceive: (receiver: DeliveryReceiver) => Receive): StartServer {
+function controller(nest: Nest, makeReceive: (receiver: DeliveryReceiver) => Receive): StartServer {
   return async (receiver, tls) => {
     const receive = makeReceive(receiver)
     class NotificationsController {
@@ -212,15 +216,10 @@ function nest(makeReceive: (receiver: DeliveryReceiver) => Receive): StartServer
       }
     }
     const { prototype } = NotificationsController
-    Post()(prototype, 'receive', Object.getOwnPropertyDescriptor(prototype, 'receive') ?? {})
-    Req()(prototype, 'receive', 0)
-    Res()(prototype, 'receive', 1)
-    Controller('notifications')(NotificationsController)
-    class NotificationsModule {}
-    Module({ controllers: [NotificationsController] })(NotificationsModule)
-    const options = { rawBody: true, httpsOptions: tls, logger: false as const }
-    const app = await NestFactory.create<NestExpressApplication>(NotificationsModule, options)
-    await app.listen(0, '127.0.0.1')
-    return { origin: await app.getUrl(), close: () => app.close() }
+    nest.Post()(prototype, 'receive', Object.getOwnPropertyDescriptor(prototype, 'receive') ?? {})
+    nest.Req()(prototype, 'receive', 0)
+    nest.Res()(prototype, 'receive', 1)
+    nest.Controller('notifications')(NotificationsController)
+    return nestApp(nest, tls, { controllers: [NotificationsController] })
   }
 }

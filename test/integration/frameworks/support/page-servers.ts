@@ -1,11 +1,7 @@
 /** Real servers whose routes are the code blocks of docs/receiver.md. */
-import 'reflect-metadata'
 import { createServer } from 'node:https'
 import { server as hapiServer } from '@hapi/hapi'
 import { createAdaptorServer, getRequestListener } from '@hono/node-server'
-import { Module } from '@nestjs/common'
-import { NestFactory } from '@nestjs/core'
-import type { NestExpressApplication } from '@nestjs/platform-express'
 import express from 'express'
 import express4 from 'express4'
 import Fastify from 'fastify'
@@ -14,6 +10,7 @@ import { Hono } from 'hono'
 import Koa from 'koa'
 import type { StartServer } from './expect-delivery.js'
 import { functionUrl, type LambdaHandler } from './function-url.js'
+import { nestApp, nestVersions } from './nest.js'
 import { runBlock } from './page-blocks.js'
 import { startServer } from './running-server.js'
 
@@ -35,15 +32,8 @@ export const pageServers = {
     const origin = await app.listen({ host: '127.0.0.1', port: 0 })
     return { origin, close: () => app.close() }
   },
-  async nest(receiver, tls) {
-    class AppModule {}
-    Module({})(AppModule)
-    const options = { httpsOptions: tls, logger: false as const }
-    const app = await NestFactory.create<NestExpressApplication>(AppModule, options)
-    await runBlock('NestJS', { app, receiver })
-    await app.listen(0, '127.0.0.1')
-    return { origin: await app.getUrl(), close: () => app.close() }
-  },
+  nest11: nestWithMiddleware(11),
+  nest12: nestWithMiddleware(12),
   async nuxt(receiver, tls) {
     const { default: route } = await runBlock('Nuxt, Nitro, h3', { receiver }, { h3: 'h31' })
     const app = createApp().use('/notifications', route as EventHandler)
@@ -99,3 +89,8 @@ export const pageServers = {
     return startServer(createServer(tls, functionUrl(handler as LambdaHandler)))
   },
 } satisfies Record<string, StartServer>
+
+function nestWithMiddleware(version: keyof typeof nestVersions): StartServer {
+  return (receiver, tls) =>
+    nestApp(nestVersions[version], tls, {}, (app) => runBlock('NestJS', { app, receiver }))
+}
