@@ -120,7 +120,7 @@ describe('npm run site', () => {
   test('shows the version', async () => {
     await using site = await openSite()
     await site.page.goto(origin)
-    expect(await site.page.locator('header').innerText()).toContain(manifest.version)
+    expect(await site.page.locator('header').textContent()).toContain(manifest.version)
   })
 
   test('finds a page by a word of its text', async () => {
@@ -128,7 +128,7 @@ describe('npm run site', () => {
     await site.page.goto(origin)
     await site.page.locator('#tsd-search-trigger').click()
     await site.page.locator('#tsd-search-input').fill('dead letter')
-    await expect.poll(() => site.page.locator('#tsd-search-results').innerText()).toContain('The spool')
+    await expect.poll(() => site.page.locator('#tsd-search-results').textContent()).toContain('The spool')
   })
 
   test('has no violation of axe, requests nothing foreign or missing, and fits 360 pixels', async () => {
