@@ -148,8 +148,8 @@ const busy: readonly Variant[] = [
     isBusy: true,
   },
   {
-    name: 'every other request: 503, with a date',
-    service: { busy: { status: 503, retryAfter: 'date' } },
+    name: 'every other request: 429, with a date',
+    service: { busy: { status: 429, retryAfter: 'date' } },
     isBusy: true,
   },
 ]
