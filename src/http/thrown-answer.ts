@@ -1,4 +1,4 @@
-/** Layers that turn an error status into an exception: undici's interceptors, ky, ofetch, fetches like axios. */
+/** Layers that turn an error status into an exception: undici's interceptors, ky, ofetch, got, fetches like axios. */
 import { isStatus } from '../shared/statuses.js'
 import type { HttpResponse } from './exchange.js'
 
@@ -7,10 +7,10 @@ export interface Head extends Pick<HttpResponse, 'status' | 'header'> {
   readonly pieces: AsyncIterable<Uint8Array>
 }
 
-/** The answer that an error carries, by its numeric `statusCode` or `response.status`. */
+/** The answer that an error carries, by a numeric `status` or `statusCode` of its own or of its `response`. */
 export function thrownAnswer(error: unknown): Head | undefined {
-  const { statusCode, headers, body, data, response } = Object(error)
-  const status: unknown = Object(response).status ?? statusCode
+  const { headers, body, data, response } = Object(error)
+  const status = statusOf(response) ?? statusOf(error)
   if (typeof status !== 'number' || !isStatus(status)) return undefined
   const answer = Object(response ?? { headers, body })
   return {
@@ -18,6 +18,11 @@ export function thrownAnswer(error: unknown): Head | undefined {
     header: (name) => headerIn(answer.headers, name),
     pieces: bodyOf(answer, answer.data ?? answer._data ?? data),
   }
+}
+
+function statusOf(from: unknown): unknown {
+  const { status, statusCode = status } = Object(from)
+  return statusCode
 }
 
 function headerIn(headers: unknown, name: string): string | undefined {

@@ -17,7 +17,9 @@ const thrown: Record<string, (status: number) => object> = {
     return { response: Object.defineProperty(response, 'bodyUsed', { value: true }), statusCode: status }
   },
   axios: (status) => ({ code: 'ERR_BAD_REQUEST', response: { status, headers, data: JSON.parse(body) } }),
+  got: (status) => ({ code: 'ERR_NON_2XX_3XX_RESPONSE', response: { statusCode: status, headers, body } }),
   'a plain statusCode': (status) => ({ statusCode: status, headers, body }),
+  'a plain status': (status) => ({ status, headers, body }),
 }
 
 describe.each(Object.entries(thrown))('%s', (_name, errorOf) => {
