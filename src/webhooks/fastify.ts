@@ -1,8 +1,9 @@
 /** A callback route for Fastify. */
 import * as z from 'zod'
+import { coreOf } from './core.js'
 import { handleNodeRequest, type NodeRequest, type NodeResponse } from './node.js'
 import { check } from './options.js'
-import { type CallbackReceiver, coreOf } from './receiver.js'
+import type { CallbackReceiver } from './receiver.js'
 
 /** Options of {@link toFastifyPlugin}. */
 export interface FastifyPluginOptions {

@@ -1,3 +1,15 @@
+/**
+ * Headers as frameworks show them.
+ *
+ * @inline
+ */
+export type HeadersLike =
+  | Readonly<Record<string, string | readonly string[] | undefined>>
+  | {
+      /** The value of a header by its name in any case, or `null`. */
+      get(name: string): string | null
+    }
+
 /** The headers of a request, from every form that frameworks use, by names in any case. */
 export class RequestHeaders {
   readonly #headers: Record<string, unknown>

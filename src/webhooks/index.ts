@@ -12,6 +12,7 @@ export {
   notificationTypes,
 } from '../notification-types.js'
 export type { CallbackServer } from './closing.js'
+export type { CallbackAnswer } from './core.js'
 export { type FastifyInstanceLike, type FastifyPluginOptions, toFastifyPlugin } from './fastify.js'
 export type { DeliveryContext, NotificationHandler } from './handlers.js'
 export { type KoaContextLike, toKoaMiddleware } from './koa.js'
@@ -26,12 +27,7 @@ export {
   parseDelivery,
   safeParseDelivery,
 } from './parse.js'
-export {
-  type CallbackAnswer,
-  type CallbackReceiver,
-  type CallbackRequest,
-  DeliveryReceiver,
-} from './receiver.js'
+export { type CallbackReceiver, type CallbackRequest, DeliveryReceiver } from './receiver.js'
 export { type SampleDelivery, type SampleDeliveryOverrides, sampleDelivery } from './sample.js'
 export {
   type Delivery,

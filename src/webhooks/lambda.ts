@@ -1,7 +1,8 @@
 /** A callback route for AWS Lambda. */
 import { bytesOfBase64 } from './content.js'
+import { coreOf } from './core.js'
 import { RequestHeaders } from './headers.js'
-import { type CallbackReceiver, coreOf } from './receiver.js'
+import type { CallbackReceiver } from './receiver.js'
 
 /** The parts of an event that the handler uses: of an API Gateway (1.0 and 2.0), a load balancer or a function URL. */
 export interface LambdaEvent {

@@ -1,8 +1,9 @@
 /** A callback route for servers of Node.js. */
 import { isSuccess } from '../shared/statuses.js'
 import { bodyTimeoutMs, invalidDelivery, isBytes, type ReadBody, readPieces, routeAdvice } from './body.js'
+import { type CallbackAnswer, coreOf, type ReceiverCore } from './core.js'
 import { RequestHeaders } from './headers.js'
-import { type CallbackAnswer, type CallbackReceiver, coreOf, type ReceiverCore } from './receiver.js'
+import type { CallbackReceiver } from './receiver.js'
 
 /**
  * The parts of a request that the handler uses: an `IncomingMessage` of `node:http` and `node:https`, an

@@ -4,7 +4,7 @@ import type { Log } from '../logger.js'
 import { formatIssues } from '../shared/validation.js'
 import { withTimeLimit } from '../shared/waits.js'
 import type { RequestHeaders } from './headers.js'
-import { type Authenticator, authenticator, type Secrets, secretsIssues } from './verify.js'
+import { type Authenticator, authenticator, logShortSecrets, type Secrets, secretsIssues } from './verify.js'
 
 /** Gives the secrets of a callback by its headers, which it must read before its first `await`. */
 export type SecretsSource = (request: {
@@ -24,20 +24,28 @@ interface Entry {
   readonly freshUntil: number
 }
 
+/** The check of the option `secrets`. Its result is a promise only for a function. */
+export function authenticatorOf(
+  secrets: Secrets | SecretsSource | undefined,
+  log: Log,
+): (headers: RequestHeaders) => ReturnType<Authenticator> | Promise<ReturnType<Authenticator>> {
+  if (secrets === undefined) return () => undefined
+  if (typeof secrets === 'function') return cachedAuthenticator(secrets, log)
+  logShortSecrets(secrets, log)
+  return authenticator(secrets)
+}
+
 /**
  * Asks the function once a minute for each combination of the headers that it reads. If it fails, its last result counts until
  * it works again.
  */
-export function cachedAuthenticator(
-  source: SecretsSource,
-  log: Log,
-): (headers: RequestHeaders) => Entry['authenticate'] {
+function cachedAuthenticator(source: SecretsSource, log: Log) {
   const namesRead = new Set<string>()
   const entries = new Map<string, Entry>()
   const keyOf = (headers: RequestHeaders) =>
     JSON.stringify([...namesRead].map((name) => headers.get(name) ?? null))
 
-  return (headers) => {
+  function find(headers: RequestHeaders): Entry['authenticate'] {
     const known = entries.get(keyOf(headers))
     if (known && performance.now() < known.freshUntil) return known.authenticate
     const asked = ask(source, headers, namesRead)
@@ -54,6 +62,11 @@ export function cachedAuthenticator(
       return keep(last ?? Promise.resolve(undefined), retryMs)
     })
     return keep(authenticate, freshMs)
+  }
+
+  return async (headers: RequestHeaders) => {
+    const authenticate = await find(headers)
+    return authenticate ? authenticate(headers) : { reason: 'there are no secrets for this request' }
   }
 }
 

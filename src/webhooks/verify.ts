@@ -6,7 +6,7 @@ import type { Issue } from '../errors.js'
 import type { Log } from '../logger.js'
 import { headerName, headerNameRule, headerValue, headerValueRule } from '../shared/headers.js'
 import { configurationError } from '../shared/validation.js'
-import { RequestHeaders } from './headers.js'
+import { type HeadersLike, RequestHeaders } from './headers.js'
 
 /**
  * Whether a request carries the right secrets: the check of `DeliveryReceiver`, for a route without a receiver
@@ -28,15 +28,7 @@ import { RequestHeaders } from './headers.js'
  * }
  * ```
  */
-export function verifySecrets(
-  headers:
-    | Readonly<Record<string, string | readonly string[] | undefined>>
-    | {
-        /** The value of a header by its name in any case, or `null`. */
-        get(name: string): string | null
-      },
-  secrets: Secrets,
-): boolean {
+export function verifySecrets(headers: HeadersLike, secrets: Secrets): boolean {
   const issues = secretsIssues(secrets)
   if (issues.length > 0) {
     const below = issues.map(({ path, message }) => ({ path: ['secrets', ...path], message }))
@@ -51,7 +43,7 @@ export type Secrets = Readonly<Record<string, string | readonly string[]>>
 /** Returns the header that failed the check, and why, without its value; `undefined` if all secrets are right. */
 export type Authenticator = (
   headers: RequestHeaders,
-) => { readonly header: string; readonly reason: string } | undefined
+) => { readonly reason: string; readonly header?: string } | undefined
 
 /**
  * Makes a check in constant time: every header is compared with every accepted value, over the length of the presented

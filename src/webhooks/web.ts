@@ -2,9 +2,10 @@
 import * as z from 'zod'
 import { callLogged } from '../logger.js'
 import { invalidDelivery, readWebStream, routeAdvice } from './body.js'
+import { coreOf } from './core.js'
 import { RequestHeaders } from './headers.js'
 import { check } from './options.js'
-import { type CallbackReceiver, coreOf } from './receiver.js'
+import type { CallbackReceiver } from './receiver.js'
 
 /** Options of {@link toWebHandler}. */
 export interface WebHandlerOptions<Rest extends unknown[]> {

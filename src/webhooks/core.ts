@@ -1,0 +1,300 @@
+/** How a receiver answers a callback: authenticate, read, parse, call the handlers. */
+import * as z from 'zod'
+import type { InvalidDeliveryError, Issue } from '../errors.js'
+import { callLogged, consoleLogOf, type Log, logOf, sparseConsoleLogOf } from '../logger.js'
+import { testDelivery } from '../notification-types.js'
+import { InFlight } from '../shared/calls.js'
+import { isUnauthorized, isWrongMethod } from '../shared/statuses.js'
+import { excerpt } from '../shared/text.js'
+import { channelFor, traced } from '../shared/tracing.js'
+import { formatIssues } from '../shared/validation.js'
+import { settlesWithin } from '../shared/waits.js'
+import { errorOf, isLarger, type ReadBody, routeAdvice } from './body.js'
+import { type Content, contentOf, readContent } from './content.js'
+import { logUndocumentedType, type NotificationHandler } from './handlers.js'
+import type { RequestHeaders } from './headers.js'
+import { check, type DeliveryReceiverOptions, type RefusedCallback } from './options.js'
+import { deliveryReader, namesOf } from './parse.js'
+import type { Delivery, NoPayloadSchemas, PayloadSchemas } from './schemas.js'
+import { authenticatorOf } from './secrets.js'
+
+/** The answer to a callback; never with a body. */
+export interface CallbackAnswer {
+  /** 204 for every callback of the service; 401, 405 or 413 for a request that cannot come from the service. */
+  readonly status: 204 | 401 | 405 | 413
+  /** The headers of the answer: `allow` with a 405, otherwise none. */
+  readonly headers: Record<string, string>
+}
+
+/** By `Symbol.for`, because an adapter may come from another loaded copy of this package. */
+export const receiverCore = Symbol.for('notification-subscriber')
+
+/** @throws `ConfigurationError` for what is no receiver; callers in JavaScript may pass anything */
+export function coreOf(receiver: object): ReceiverCore {
+  const schema = z.custom<ReceiverCore>(Boolean, 'the first argument must be a DeliveryReceiver')
+  return check('The callback route', schema, Object(receiver)[receiverCore])
+}
+
+interface Received {
+  readonly answer: CallbackAnswer
+  /** The handlers that still run after the answer. */
+  readonly stillRunning?: Promise<void>
+}
+
+/** A body that is handed to the handlers, or to `onInvalid`. */
+interface Handled {
+  /** Of the log: the ids and the type, as far as they could be read. */
+  readonly fields: Partial<ReturnType<typeof namesOf>>
+  /** Resolves when the handlers, or `onInvalid`, are done. */
+  readonly done: Promise<void>
+}
+
+const receiveChannel = channelFor('receive')
+
+/** What subscribers of the tracing channel get, as soon as it is known. */
+interface ReceiveContext {
+  type?: string | undefined
+  subscriptionId?: number | undefined
+  status?: number
+}
+
+/** What adapters use of a receiver. */
+export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
+  readonly maxBodyBytes: number
+  readonly log: Log
+  readonly deliveries = new InFlight()
+  /** The open HTTP/2 connections that have brought a callback. */
+  readonly sessions = new Set<{ close(): unknown; destroy(): unknown }>()
+  readonly #options: DeliveryReceiverOptions<Payloads>
+  readonly #authenticate: ReturnType<typeof authenticatorOf>
+  readonly #read: (value: unknown, body: unknown) => Delivery<Payloads>
+  readonly #logLoss: Log
+  readonly #logRefusal: Log
+  #handlers: readonly {
+    /** `undefined` for all types. */
+    readonly type: string | undefined
+    readonly handler: NotificationHandler<string, Payloads>
+  }[] = []
+  #hasWarnedOfParser = false
+
+  constructor(options: DeliveryReceiverOptions<Payloads>) {
+    const { secrets, payloads = {} as Payloads, maxBodyBytes = 2 ** 20, logger } = options
+    this.#options = { ...options }
+    this.maxBodyBytes = maxBodyBytes
+    this.log = logOf(logger)
+    this.#logLoss = consoleLogOf(logger)
+    this.#logRefusal = sparseConsoleLogOf(logger)
+    this.#authenticate = authenticatorOf(secrets, this.#logLoss)
+    this.#read = deliveryReader(payloads)
+  }
+
+  addHandler(type: string | undefined, handler: NotificationHandler<string, Payloads>): void {
+    const isKnown =
+      type === undefined ||
+      Object.hasOwn(this.#options.payloads ?? {}, type) ||
+      this.#handlers.some((registered) => registered.type === type)
+    if (!isKnown) logUndocumentedType(type, this.#logLoss)
+    // Copy-on-write: a delivery in flight keeps the handlers that it began with.
+    this.#handlers = [...this.#handlers, { type, handler }]
+  }
+
+  /** Logs once that a parser ran before the receiver: the parser itself answers bodies that it cannot read. */
+  warnOfParser(): void {
+    if (this.#hasWarnedOfParser) return
+    this.#hasWarnedOfParser = true
+    const message = 'A body parser runs before the receiver, and answers what it cannot read with an error'
+    this.#logLoss('warn', { event: 'callback.parsed-before' }, `${message}: ${routeAdvice}`)
+  }
+
+  /**
+   * Handles one callback. Never rejects.
+   *
+   * @param readBody - called only if the callback is authenticated, with constant secrets before anything is awaited
+   */
+  receive(
+    method: unknown,
+    headers: RequestHeaders,
+    readBody: () => ReadBody | Promise<ReadBody>,
+  ): Promise<Received> {
+    return traced(
+      receiveChannel,
+      (): ReceiveContext => ({}),
+      async (context = {}) => {
+        const checked = this.#refusalOf(method, headers)
+        const refusal = checked instanceof Promise ? await checked : checked
+        const received = refusal ? { answer: refusal } : await this.#process(context, headers, readBody)
+        context.status = received.answer.status
+        return received
+      },
+    )
+  }
+
+  #refusalOf(
+    method: unknown,
+    headers: RequestHeaders,
+  ): CallbackAnswer | undefined | Promise<CallbackAnswer | undefined> {
+    const upperCase = String(method).toUpperCase()
+    // Load balancers, monitors and browsers test that the route exists.
+    if (upperCase === 'GET' || upperCase === 'HEAD') {
+      this.log('debug', { event: 'callback.probed', method }, 'Callback route probed')
+      return answerWith(405)
+    }
+    if (upperCase !== 'POST') {
+      const reason =
+        method === undefined
+          ? 'the request has no method: pass { method, headers, body }'
+          : 'the method is not POST'
+      return this.refuse({ status: 405, reason })
+    }
+    const refuse = (problem: Omit<RefusedCallback, 'status'> | undefined) =>
+      problem && this.refuse({ status: 401, ...problem })
+    const problem = this.#authenticate(headers)
+    return problem instanceof Promise ? problem.then(refuse) : refuse(problem)
+  }
+
+  /** Reports a refusal. Does not wait for `onRefused`: the answer must not depend on it. */
+  refuse(refused: RefusedCallback): CallbackAnswer {
+    const { status } = refused
+    const { onRefused } = this.#options
+    const log = onRefused ? this.log : this.#logRefusal
+    const advice = isUnauthorized(status) ? ': see "401 on my route" in docs/troubleshooting.md' : ''
+    log('warn', { event: 'callback.refused', ...refused }, `Callback refused${advice}`)
+    const failure = { event: 'on-refused.failed', ...refused }
+    void callLogged(this.#logRefusal, failure, 'onRefused failed', () => onRefused?.(refused))
+    return answerWith(status)
+  }
+
+  async #process(
+    context: ReceiveContext,
+    headers: RequestHeaders,
+    readBody: () => ReadBody | Promise<ReadBody>,
+  ): Promise<Received> {
+    // In flight from here on, so that `drain` also waits for a delivery whose body is still arriving.
+    this.deliveries.begin()
+    const handled = await this.#handle(headers, readBody)
+    if (handled === undefined) {
+      this.deliveries.end()
+      const reason = `the body is larger than ${this.maxBodyBytes} bytes`
+      return { answer: this.refuse({ status: 413, reason }) }
+    }
+    const { fields } = handled
+    context.type = fields.type
+    context.subscriptionId = fields.subscriptionId
+    let isDone = false
+    const done = handled.done.then(() => {
+      isDone = true
+      this.deliveries.end()
+    })
+    // Most handlers are done within ten microtasks. A timer for each delivery costs 8 % of the throughput (over HTTP), and
+    // one timer for all would never fire on Workers, where a timer ends with the request that set it.
+    for (let step = 0; step < 10 && !isDone; step += 1) await undefined
+    const { ackTimeoutMs = 2_000 } = this.#options
+    if (isDone || (await settlesWithin(ackTimeoutMs, done))) return { answer: answerWith(204) }
+    this.log(
+      'warn',
+      { event: 'handler.slow', ...fields, ackTimeoutMs },
+      'Answered before the handlers were done; they continue',
+    )
+    return { answer: answerWith(204), stillRunning: done }
+  }
+
+  /** Reads the body, and starts the handlers or `onInvalid`. Resolves with `undefined` if the body is too large. */
+  async #handle(
+    headers: RequestHeaders,
+    readBody: () => ReadBody | Promise<ReadBody>,
+  ): Promise<Handled | undefined> {
+    let content: Content | undefined
+    try {
+      const read = await readBody()
+      // A body that a parser has read was not limited yet.
+      if (read === undefined || isLarger(read.body, this.maxBodyBytes)) return undefined
+      content = await readContent(read.body, headers, this.maxBodyBytes)
+      if (content === undefined) return undefined
+      const delivery = this.#read(content.value, content.body)
+      // Read first, because a handler may change the notification.
+      const fields = namesOf(delivery)
+      return { fields, done: this.#runHandlers(delivery, fields, headers) }
+    } catch (thrown) {
+      const error = errorOf(content?.body, thrown)
+      const names = namesIn(content?.value ?? error.body)
+      const fields = { issues: this.#shownIssues(error, names.type), ...names }
+      return { fields, done: this.#reportInvalid(error, fields) }
+    }
+  }
+
+  async #runHandlers(
+    delivery: Delivery<Payloads>,
+    fields: ReturnType<typeof namesOf>,
+    headers: RequestHeaders,
+  ): Promise<void> {
+    const { subscriptionId, type } = fields
+    this.log('debug', { event: 'delivery.received', ...fields }, 'Delivery received')
+    if (type === testDelivery.type && subscriptionId === testDelivery.subscriptionId) return
+    const context = { subscriptionId, delivery, header: (name: string) => headers.get(name) }
+    // A scan, not a lookup: types come from outside, and one may be called `__proto__`.
+    const handlers = this.#handlers.filter((registered) => (registered.type ?? type) === type)
+    // All handlers run at the same time, and no call rejects.
+    const calls = handlers.map(({ handler }) => this.#call(handler, fields, delivery.notification, context))
+    for (const call of calls) await call
+  }
+
+  async #call(
+    handler: NotificationHandler<string, Payloads>,
+    fields: ReturnType<typeof namesOf>,
+    ...args: Parameters<NotificationHandler<string, Payloads>>
+  ): Promise<void> {
+    try {
+      await handler(...args)
+    } catch (error) {
+      const { onError } = this.#options
+      const log = onError ? this.log : this.#logLoss
+      log('error', { event: 'handler.failed', ...fields, err: error }, 'Handler failed')
+      const failure = { event: 'on-error.failed', ...fields }
+      await callLogged(this.#logLoss, failure, 'onError failed', () => onError?.(error, ...args))
+    }
+  }
+
+  async #reportInvalid(
+    error: InvalidDeliveryError,
+    fields: { readonly issues: readonly Issue[] },
+  ): Promise<void> {
+    const { onInvalid } = this.#options
+    const log = onInvalid ? this.log : this.#logLoss
+    const loss = onInvalid ? '' : '. It is lost: give the receiver onInvalid to keep the body'
+    const reason = formatIssues(fields.issues)
+    log('error', { event: 'delivery.invalid', reason, ...fields }, `Not a notification delivery${loss}`)
+    const failure = { event: 'on-invalid.failed', ...fields }
+    await callLogged(this.#logLoss, failure, 'onInvalid failed', () => onInvalid?.(error))
+  }
+
+  /** A schema of the user's may quote the payload: in its words, and in its paths, which hold the keys of a record. */
+  #shownIssues({ issues }: InvalidDeliveryError, type: string | undefined): readonly Issue[] {
+    if (!Object.hasOwn(this.#options.payloads ?? {}, type ?? '')) return issues
+    return issues.map((issue) =>
+      issue.path[1] === 'payload'
+        ? { path: issue.path.slice(0, 2), message: 'is refused by its schema in `payloads`' }
+        : issue,
+    )
+  }
+}
+
+/** The readable ids and type of a body, or of its JSON value, that is no delivery. */
+function namesIn(body: unknown): Handled['fields'] {
+  try {
+    // What arrived of a body that could not be read as a whole may be whole JSON.
+    const { subscriptionId, notification } = Object(contentOf(body).value)
+    const { id, type } = Object(notification)
+    return {
+      ...(Number.isSafeInteger(subscriptionId) && { subscriptionId }),
+      ...(typeof id === 'string' && { notificationId: excerpt(id, 100) }),
+      ...(typeof type === 'string' && { type: excerpt(type, 100) }),
+    }
+  } catch {
+    return {}
+  }
+}
+
+function answerWith(status: CallbackAnswer['status']): CallbackAnswer {
+  // A 405 must name the allowed methods (RFC 9110 section 15.5.6).
+  return { status, headers: isWrongMethod(status) ? { allow: 'POST' } : {} }
+}
