@@ -173,8 +173,8 @@ export class TokenRequestError extends NotificationError<
 }
 
 /**
- * The service answered a subscription call with an error status. The message has the address and the first 300 characters
- * of the service's answer. The call had no effect, unless the message says that it may have had one: after a 5xx other
+ * The service answered a subscription call with an error status, or something in between answered with any status (see
+ * `intermediary`). The message has the address and the first 300 characters of the answer. The call had no effect, unless the message says that it may have had one: after a 5xx other
  * than 501, 505 and 511, and after an earlier attempt whose answer was lost.
  * 401 means that the credentials are not accepted, 403 that this is not permitted, 429 and 503 that the service is busy:
  * `retryAfterMs` says for how long, if the service sent `Retry-After`.

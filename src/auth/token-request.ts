@@ -135,10 +135,10 @@ export const accessTokenResponseSchema = z.object({
   expires_in: z.preprocess(numericId, z.int().nonnegative()),
 })
 
-/** @throws `TokenRequestError` for any status except 200; `ResponseValidationError` for a 200 whose body is no access token */
+/** @throws `TokenRequestError` for any status except 200, or an answer of an intermediary; `ResponseValidationError` for a 200 whose body is no access token */
 function readAccessTokenResponse(answer: Answer): z.output<typeof accessTokenResponseSchema> {
-  const { requestId, status, url } = answer
-  if (!isOk(status)) throw tokenRequestError(answer)
+  const { intermediary, requestId, status, url } = answer
+  if (!isOk(status) || intermediary !== undefined) throw tokenRequestError(answer)
   return answer.json(accessTokenResponseSchema, (issues) => {
     return new ResponseValidationError(
       `The token endpoint ${url} answered 200 with a body that is no access token (${formatIssues(issues)}). ` +

@@ -74,7 +74,7 @@ export interface Answer extends Omit<HttpResponse, 'header'> {
   readonly url: string
   readonly retryAfterMs: number | undefined
   readonly requestId: string | undefined
-  /** What made the answer instead of the service. Of an answer that is no success. */
+  /** What made the answer instead of the service. A page or a challenge can have any status, also 200 or 202. */
   readonly intermediary: string | undefined
   /** The `Content-Encoding` that the request did not ask for. */
   readonly encoding: string | undefined

@@ -2,7 +2,7 @@
 import { type ConnectionError, type NotificationError, TimeoutError } from '../errors.js'
 import { callLogged, type Log } from '../logger.js'
 import { redact, redactTokens } from '../shared/redact.js'
-import { isBusy, isOutcomeOpen, isSuccess, isUnauthorized } from '../shared/statuses.js'
+import { isBusy, isCreated, isOutcomeOpen, isUnauthorized } from '../shared/statuses.js'
 import { excerpt } from '../shared/text.js'
 import { parseJson, validate } from '../shared/validation.js'
 import { backoffMs } from '../shared/waits.js'
@@ -318,7 +318,6 @@ function answerOf(
   secrets: () => readonly string[],
 ): Answer {
   const { body, bodyComplete, header, status } = response
-  const isFailure = !isSuccess(status)
   const shown = (text: string) => {
     const rest = redact(text, secrets(), { cutOff: !bodyComplete })
     return secretsIn === undefined ? rest : redactTokens(rest)
@@ -332,7 +331,8 @@ function answerOf(
     body,
     bodyComplete,
     retryAfterMs: parseRetryAfterMs(header('retry-after')),
-    intermediary: isFailure ? intermediaryOf(response) : undefined,
+    // A 201 has an id, which only the service can give: not looked at, because this is what each create costs most.
+    intermediary: isCreated(status) ? undefined : intermediaryOf(response),
     requestId: requestIdOf(header, () => [...secrets(), ...(secretsIn?.(body) ?? [])]),
     encoding,
     // Not a getter: with one, each answer took a microsecond more.

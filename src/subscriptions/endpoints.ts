@@ -123,13 +123,14 @@ export class SubscriptionEndpoints {
     })
     try {
       const answer = await call.send(request, (sent) => apiError(sent))
-      if (isConflict(answer.status) && answer.intermediary === undefined) {
+      const isOfService = answer.intermediary === undefined
+      if (isConflict(answer.status) && isOfService) {
         const conflict = conflictError(answer, summary())
         // After a lost attempt, the conflict may be with what that attempt created.
         if (call.lostAttempts > 0 && recreateIfExists !== true) throw conflict
         return { created: false, conflict }
       }
-      if (!isSuccess(answer.status)) throw apiError(answer, call.busyAttempts > 0)
+      if (!isSuccess(answer.status) || !isOfService) throw apiError(answer, call.busyAttempts > 0)
       const page = isCreated(answer.status) ? undefined : pageError(answer)
       if (page !== undefined) throw page
       const schema = compileOnce(createSubscriptionResponseSchema)
@@ -176,12 +177,14 @@ export class SubscriptionEndpoints {
     const isLost = call.lostAttempts > 0
     // Read after the answer: another call may have proven the route meanwhile.
     const provesEnded = this.#proven.has(operation)
-    const hasEnded = isNotFound(answer.status) && answer.intermediary === undefined && provesEnded
+    const isOfService = answer.intermediary === undefined
+    const hasEnded = isNotFound(answer.status) && isOfService && provesEnded
     // After a lost answer, because an earlier attempt of this call has ended the subscription.
     if (operation === 'unsubscribe' && hasEnded && isLost) return
-    const failure = isSuccess(answer.status)
-      ? pageError(answer)
-      : refusedChange(answer, { operation, subscriptionId, provesEnded, isLost })
+    const failure =
+      isSuccess(answer.status) && isOfService
+        ? pageError(answer)
+        : refusedChange(answer, { operation, subscriptionId, provesEnded, isLost })
     if (failure !== undefined) throw failure
     this.#proven.add(operation)
   }

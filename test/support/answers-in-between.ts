@@ -131,6 +131,12 @@ export const madeInBetween: Readonly<Record<string, AnswerShape & { readonly pro
     headers: { ...text, server: 'awselb/2.0' },
     body: 'no rule',
   },
+  'AWS WAF, a challenge': {
+    product: 'AWS WAF',
+    status: 202,
+    headers: { ...html, server: 'awselb/2.0', 'x-amzn-waf-action': 'challenge' },
+    body: '',
+  },
   'Amazon API Gateway, REST': {
     product: 'Amazon API Gateway',
     status: 403,
@@ -257,6 +263,18 @@ export const madeInBetween: Readonly<Record<string, AnswerShape & { readonly pro
     status: 403,
     headers: html,
     body: '<html><head><title>Request Rejected</title></head><body>The requested URL was rejected. Please consult with your administrator.<br><br>Your support ID is: 123</body></html>',
+  },
+  'Imperva, whose challenge is a success': {
+    product: 'Imperva',
+    status: 200,
+    headers: { ...html, 'x-iinfo': '8-1234-0 0NNN RT(1700000000000 0)' },
+    body: '<html style="height:100%"><head><META NAME="ROBOTS" CONTENT="NOINDEX, NOFOLLOW"></head><body><iframe src="/_Incapsula_Resource?SWUDNSAI=9&xinfo=8" frameborder=0>Request unsuccessful. Incapsula incident ID: 123-456</iframe></body></html>',
+  },
+  'Zscaler, whose page is a success': {
+    product: 'Zscaler',
+    status: 200,
+    headers: html,
+    body: '<html><head><title>Zscaler makes the internet safe for businesses</title></head><body></body></html>',
   },
   'a proxy with Proxy-Status (RFC 9209)': {
     product: 'a proxy that names itself in Proxy-Status',
