@@ -1,5 +1,4 @@
 /** The history of an emulator's newest events, and the listeners for each event. */
-import type { InvalidRequestError } from '../errors.js'
 import { callLogged, consoleLogOf } from '../logger.js'
 import { invalidRequest } from '../shared/validation.js'
 import type { CallbackFault, EmulatorOperation, Fault } from './faults.js'
@@ -39,7 +38,7 @@ export interface RecordedRequest extends RecordedExchange {
   readonly method: string
   /** Path and query, as sent. */
   readonly path: string
-  /** The subscription that the request created, or names. */
+  /** The subscription that the request created or names, or that is in its way. */
   readonly subscriptionId?: number
   /** The injected fault of this request. */
   readonly fault?: Fault
@@ -86,27 +85,21 @@ export interface EmulatorEvents {
   readonly ended: readonly [subscription: SubscriptionRecord, reason: EndReason]
 }
 
-type Ended<Recorded> = Omit<Partial<Recorded>, 'durationMs'>
-type Begun<Recorded> = Omit<Recorded, 'id' | 'startedAt' | 'bodyLength' | Ending>
-type Ending = 'status' | 'answer' | 'error' | 'durationMs'
+type Begun<Recorded> = Omit<
+  Recorded,
+  'id' | 'startedAt' | 'bodyLength' | 'status' | 'answer' | 'error' | 'durationMs'
+>
 
-/** An event in the time line. A changed event, such as a request in flight, is replaced. */
-export type HistoryEntry = {
-  /** Counts all events from 1. */
-  readonly number: number
-} & HistoryEvent
+/** An event in the time line, by its number, which counts from 1. A changed one, such as a request in flight, is replaced. */
+export type HistoryEntry = { readonly number: number } & HistoryEvent
 
 type HistoryEvent =
   | { readonly kind: 'request'; readonly record: RecordedRequest }
   | { readonly kind: 'callback'; readonly record: RecordedCallback }
-  | {
-      readonly kind: 'ended'
-      readonly at: number
-      /** Its last record. */
-      readonly subscription: SubscriptionRecord
-      readonly reason: EndReason
-    }
+  | (SubscriptionEnd & { readonly at: number })
   | { readonly kind: 'tokens-revoked'; readonly at: number }
+
+type SubscriptionEnd = Extract<SubscriptionChange, { kind: 'ended' }>
 
 /** A change of an entry, a subscription, or the pending faults. */
 export type Change =
@@ -125,38 +118,35 @@ const argumentsOf: {
   readonly [Name in keyof EmulatorEvents]: (change: Change) => EmulatorEvents[Name] | undefined
 } = {
   request: (change) =>
-    change.kind === 'entry' && change.entry.kind === 'request' ? ifAnswered(change.entry.record) : undefined,
+    change.kind === 'entry' && change.entry.kind === 'request' ? ifEnded(change.entry.record) : undefined,
   callback: (change) =>
-    change.kind === 'entry' && change.entry.kind === 'callback' ? ifAnswered(change.entry.record) : undefined,
+    change.kind === 'entry' && change.entry.kind === 'callback' ? ifEnded(change.entry.record) : undefined,
   created: (change) => (change.kind === 'created' ? [change.subscription] : undefined),
   ended: (change) => (change.kind === 'ended' ? [change.subscription, change.reason] : undefined),
 }
 
+function ifEnded<Recorded extends RecordedExchange>(record: Recorded): readonly [Recorded] | undefined {
+  return record.durationMs === undefined ? undefined : [record]
+}
+
 export class Activity {
   readonly #history = new Map<number, HistoryEntry>()
-  readonly #numbers: Readonly<Record<HistoryEvent['kind'], number[]>> = {
-    request: [],
-    callback: [],
-    ended: [],
-    'tokens-revoked': [],
-  }
+  readonly #numbers = new Map<HistoryEvent['kind'], number[]>()
   readonly #counts = { token: 0, create: 0, update: 0, unsubscribe: 0, unknown: 0 }
   readonly #watchers = new Set<(change: Change) => void>()
-  #lastNumber = 0
-  #lastRequestId = 0
-  #lastCallbackId = 0
+  readonly #lastIds = { entry: 0, request: 0, callback: 0 }
 
   /** Records a request with a cut body. Call the returned function with how it ended. */
-  beginRequest(request: Begun<RecordedRequest>): (ended: Ended<RecordedRequest>) => void {
+  beginRequest(request: Begun<RecordedRequest>): (ended: Partial<RecordedRequest>) => void {
     this.#counts[request.operation]++
-    const begun = { ...request, ...begunNow(request.body), id: ++this.#lastRequestId }
-    return this.#follow<RecordedRequest>(begun, (record) => ({ kind: 'request', record }))
+    const begun = { ...request, ...this.#begun('request', request.body) }
+    return this.#follow((ended) => ({ kind: 'request', record: { ...begun, ...ended } }))
   }
 
   /** Records a callback in the same way. */
-  beginCallback(callback: Begun<RecordedCallback>): (ended: Ended<RecordedCallback>) => void {
-    const begun = { ...callback, ...begunNow(callback.body), id: ++this.#lastCallbackId }
-    return this.#follow<RecordedCallback>(begun, (record) => ({ kind: 'callback', record }))
+  beginCallback(callback: Begun<RecordedCallback>): (ended: Partial<RecordedCallback>) => void {
+    const begun = { ...callback, ...this.#begun('callback', callback.body) }
+    return this.#follow((ended) => ({ kind: 'callback', record: { ...begun, ...ended } }))
   }
 
   subscriptionChanged(change: SubscriptionChange): void {
@@ -172,14 +162,14 @@ export class Activity {
     this.#announce({ kind: 'faults' })
   }
 
-  /** Copies of the kept requests, the newest last. */
+  /** The kept requests, the newest last. */
   get requests(): RecordedRequest[] {
-    return this.history.flatMap((entry) => (entry.kind === 'request' ? [{ ...entry.record }] : []))
+    return this.history.flatMap((entry) => (entry.kind === 'request' ? [entry.record] : []))
   }
 
-  /** Copies of the kept callbacks, the newest last. */
+  /** The kept callbacks, the newest last. */
   get callbacks(): RecordedCallback[] {
-    return this.history.flatMap((entry) => (entry.kind === 'callback' ? [{ ...entry.record }] : []))
+    return this.history.flatMap((entry) => (entry.kind === 'callback' ? [entry.record] : []))
   }
 
   get requestCounts(): RequestCounts {
@@ -211,8 +201,10 @@ export class Activity {
     listener: (...args: EmulatorEvents[Name]) => unknown,
   ): () => void {
     const names = Object.keys(argumentsOf)
-    if (!names.includes(name)) throw refused('event', `must be one of ${names.join(', ')}`)
-    if (typeof listener !== 'function') throw refused('listener', 'must be a function')
+    const refuse = invalidRequest('The emulator cannot be listened to')
+    if (!names.includes(name))
+      throw refuse([{ path: ['event'], message: `must be one of ${names.join(', ')}` }])
+    if (typeof listener !== 'function') throw refuse([{ path: ['listener'], message: 'must be a function' }])
     const failure = { event: 'emulator.listener-failed', listener: name }
     return this.watch((change) => {
       const args = argumentsOf[name](change)
@@ -220,23 +212,25 @@ export class Activity {
     })
   }
 
-  #follow<Recorded extends RecordedExchange>(
-    begun: Recorded,
-    eventOf: (record: Recorded) => HistoryEvent,
-  ): (ended: Ended<Recorded>) => void {
-    const number = this.#add(eventOf(begun))
+  #begun(kind: 'request' | 'callback', body: string) {
+    return { ...beginningOf(body), id: ++this.#lastIds[kind], startedAt: Date.now() }
+  }
+
+  #follow<Recorded>(eventOf: (ended: Partial<Recorded>) => HistoryEvent): (ended: Partial<Recorded>) => void {
+    const number = this.#add(eventOf({}))
     const startedSince = performance.now()
     return (ended) => {
       const durationMs = Math.round(performance.now() - startedSince)
-      const entry = { number, ...eventOf({ ...begun, ...ended, durationMs }) }
+      const entry = { number, ...eventOf({ ...ended, durationMs }) }
       if (this.#history.has(number)) this.#history.set(number, entry)
       this.#announce({ kind: 'entry', entry })
     }
   }
 
   #add(event: HistoryEvent): number {
-    const number = ++this.#lastNumber
-    const numbers = this.#numbers[event.kind]
+    const number = ++this.#lastIds.entry
+    const numbers = this.#numbers.get(event.kind) ?? []
+    this.#numbers.set(event.kind, numbers)
     numbers.push(number)
     if (numbers.length > keptEntries) this.#history.delete(numbers.shift() ?? 0)
     const entry = { number, ...event }
@@ -250,20 +244,12 @@ export class Activity {
   }
 }
 
-function ifAnswered<Recorded extends RecordedExchange>(record: Recorded): readonly [Recorded] | undefined {
-  return record.durationMs === undefined ? undefined : [record]
-}
-
 type Body = Pick<RecordedMessage, 'body' | 'bodyLength'>
 
 export function beginningOf(body: string): Body {
   // Copied, because a slice keeps the whole text in memory.
   const beginning = Buffer.from(body.slice(0, keptCharacters), 'utf16le').toString('utf16le')
   return { body: beginning, bodyLength: body.length }
-}
-
-function begunNow(body: string): Body & Pick<RecordedExchange, 'startedAt'> {
-  return { ...beginningOf(body), startedAt: Date.now() }
 }
 
 /** The same for a body that arrives in pieces, of which all are read. */
@@ -277,8 +263,4 @@ export async function readBeginning(pieces: AsyncIterable<Uint8Array>): Promise<
     bodyLength += text.length
   }
   return { body, bodyLength }
-}
-
-function refused(path: string, message: string): InvalidRequestError {
-  return invalidRequest('The emulator cannot be listened to')([{ path: [path], message }])
 }

@@ -10,6 +10,7 @@ import { type Activity, type RecordedCallback, readBeginning } from './activity.
 import type { CallbackFault, FaultPlan } from './faults.js'
 import type { OutgoingNotification } from './notification.js'
 import type { SubscriptionStore } from './service/subscription-store.js'
+import { injectedFault } from './words.js'
 
 /** The outcome of one callback. */
 export interface CallbackResult {
@@ -61,14 +62,11 @@ export class Callbacks {
    * Sends one callback to each matching subscription, and resolves when all were answered or failed. Callbacks to one
    * subscription may overlap: failures are then consecutive in the order in which they complete.
    */
-  async send({
-    category,
-    bodyFor,
-    ...notification
-  }: OutgoingNotification): Promise<readonly CallbackResult[]> {
+  send({ category, bodyFor, ...notification }: OutgoingNotification): Promise<readonly CallbackResult[]> {
     const { id: notificationId, type, username } = notification
+    const recipients = this.#parts.store.matching(category, username)
     return Promise.all(
-      this.#parts.store.matching(category, username).map((recipient) =>
+      recipients.map((recipient) =>
         this.#deliver({ ...recipient, notificationId, type, username }, (parameters) => ({
           headers: { 'content-type': 'application/json', ...parameters },
           body: bodyFor(recipient.subscriptionId),
@@ -125,10 +123,10 @@ export class Callbacks {
     fault: CallbackFault | undefined,
   ): Promise<Attempt & Pick<RecordedCallback, 'answer'>> {
     if (this.#isClosed) return { error: closedError() }
-    if (fault !== undefined && 'status' in fault) return answered(fault.status, 'An injected fault answered')
+    if (fault !== undefined && 'status' in fault) return answered(fault.status, `${injectedFault} answered`)
     const reset = fault !== undefined && 'reset' in fault ? fault.reset : undefined
     if (reset === 'before-processing') {
-      return { error: new Error('An injected fault broke the connection before the callback was sent') }
+      return { error: new Error(`${injectedFault} broke the connection before the callback was sent`) }
     }
     const { timeoutMs } = this.#parts
     const controller = new AbortController()
@@ -147,7 +145,7 @@ export class Callbacks {
         await sleep(fault.delayMs, undefined, { signal }).catch(() => signal.throwIfAborted())
       }
       if (reset === 'after-processing') {
-        return { error: new Error('An injected fault broke the connection before the answer arrived') }
+        return { error: new Error(`${injectedFault} broke the connection before the answer arrived`) }
       }
       return { ...answered(response.statusCode, 'The callback was answered'), answer }
     } catch (error) {

@@ -62,17 +62,8 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
 export interface EmulatorClientOptions {
   /** Address of the subscription calls. */
   readonly baseUrl: string
-  /** Client credentials that the emulator's token endpoint accepts. */
-  readonly auth: {
-    /** Base address of the token endpoint: the same as `baseUrl`. */
-    readonly authUrl: string
-    /** The tenant name in the token endpoint's path. */
-    readonly domain: string
-    /** The client ID that the token endpoint accepts. */
-    readonly clientId: string
-    /** The client secret that belongs to `clientId`. */
-    readonly clientSecret: string
-    /** How the token endpoint decodes client ID and secret. */
+  /** Client credentials that the emulator's token endpoint accepts, and how it decodes them. */
+  readonly auth: Pick<Emulator, 'authUrl' | 'domain' | 'clientId' | 'clientSecret'> & {
     readonly credentialsEncoding: 'raw' | 'form-urlencoded'
   }
   /** An undici `Agent` that trusts the emulator's certificate. The emulator closes the agent when it is closed itself. */
@@ -125,8 +116,9 @@ export class Emulator {
     server: HttpsServer,
   ) {
     const { domain, clientId, clientSecret, credentialsEncoding } = options
-    this.baseUrl = server.baseUrl
-    this.authUrl = server.baseUrl
+    const { baseUrl } = server
+    this.baseUrl = baseUrl
+    this.authUrl = baseUrl
     this.domain = domain
     this.clientId = clientId
     this.clientSecret = clientSecret
@@ -136,20 +128,17 @@ export class Emulator {
     this.tls = certificate.tls
     this.#clientAgent = new Agent({ connections: 32, connect: { ca: certificate.ca } })
     this.clientOptions = {
-      baseUrl: this.baseUrl,
-      auth: { authUrl: this.authUrl, domain, clientId, clientSecret, credentialsEncoding },
+      baseUrl,
+      auth: { authUrl: baseUrl, domain, clientId, clientSecret, credentialsEncoding },
       dispatcher: this.#clientAgent,
       allowInsecureLoopback: options.allowInsecureLoopback,
       routes: options.routes,
     }
-    const issuer = `${this.authUrl}/auth/realms/${encodeURIComponent(domain)}`
+    const issuer = `${baseUrl}/auth/realms/${encodeURIComponent(domain)}`
     this.#tokens = new TokenIssuer(issuer, options.tokenLifetimeSeconds)
     const parts = { store: this.#store, faults: this.#faults, activity: this.#activity }
-    this.#service = new NotificationService(options, {
-      ...parts,
-      tokens: this.#tokens,
-      closing: this.#closing.signal,
-    })
+    const closing = this.#closing.signal
+    this.#service = new NotificationService(options, { ...parts, tokens: this.#tokens, closing })
     this.#callbacks = new Callbacks({
       ...parts,
       ca: [certificate.ca, options.callbackCa ?? []].flat(),
@@ -237,45 +226,33 @@ export class Emulator {
   }
 
   /**
-   * Makes the next `times` answers of an endpoint fail. Faults of one endpoint happen in the order in which they
-   * were injected (docs/emulator.md, Faults).
+   * Makes the next answers of an endpoint fail, or the next callbacks. Faults of one endpoint happen in the order in which
+   * they were injected, and a callback that fails counts as a failure of its subscription (docs/emulator.md, Faults).
    *
-   * @param options - `times`: how many answers; `Infinity` until `clearFaults`. Default: 1
+   * Options: `times`, how many, or `Infinity` until `clearFaults`; default: 1. `subscriptionId`: only callbacks of this
+   * subscription; default: of all.
+   *
    * @throws `InvalidRequestError` for a fault that could never happen
    *
    * @example
    * ```ts
    * emulator.injectFault('create', { status: 503, headers: { 'retry-after': '1' } }, { times: 2 })
    * emulator.injectFault('create', { reset: 'after-processing' })
-   * ```
-   */
-  injectFault(
-    operation: EmulatorOperation,
-    fault: Fault,
-    options?: { readonly times?: number | undefined },
-  ): void
-  /**
-   * Makes the next `times` callbacks fail, of all subscriptions or of one. A callback that fails counts as a failure
-   * of its subscription (docs/emulator.md, Faults).
-   *
-   * @param options - `times`: how many callbacks; `Infinity` until `clearFaults`. Default: 1. `subscriptionId`: only
-   * callbacks of this subscription. Default: callbacks of all
-   * @throws `InvalidRequestError` for a fault that could never happen
-   *
-   * @example
-   * ```ts
    * emulator.injectFault('callback', { status: 503 }, { times: 3, subscriptionId })
    * ```
    */
   injectFault(
-    operation: 'callback',
-    fault: CallbackFault,
-    options?: { readonly times?: number | undefined; readonly subscriptionId?: number | undefined },
-  ): void
-  injectFault(
-    operation: EmulatorOperation | 'callback',
-    fault: Fault | CallbackFault,
-    options: { readonly times?: number | undefined; readonly subscriptionId?: number | undefined } = {},
+    ...[operation, fault, options = {}]:
+      | readonly [
+          operation: EmulatorOperation,
+          fault: Fault,
+          options?: { readonly times?: number | undefined },
+        ]
+      | readonly [
+          operation: 'callback',
+          fault: CallbackFault,
+          options?: { readonly times?: number | undefined; readonly subscriptionId?: number | undefined },
+        ]
   ): void {
     this.#faults.add(operation, fault, options)
   }
@@ -315,18 +292,14 @@ export class Emulator {
 
   /** Stops the emulator: delayed answers and callbacks in flight are aborted, every connection is closed. */
   close(): Promise<void> {
-    this.#closed ??= this.#close()
-    return this.#closed
-  }
-
-  async #close(): Promise<void> {
     this.#closing.abort()
-    await Promise.all([
+    this.#closed ??= Promise.all([
       this.#server.close(),
       this.#callbacks.close(),
       this.#clientAgent.destroy(),
       this.#page?.close(),
-    ])
+    ]).then(() => {})
+    return this.#closed
   }
 
   /** Same as {@link Emulator.close}, for `await using`. */

@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { headerName, headerValue } from '../shared/headers.js'
 import { invalidRequest, validate } from '../shared/validation.js'
 import { maxDelayMs } from '../shared/waits.js'
+import { durationInWords } from './words.js'
 
 /** The endpoints: token, create, update and unsubscribe (docs/service.md, Endpoints). */
 export type EmulatorOperation = 'token' | 'create' | 'update' | 'unsubscribe'
@@ -58,7 +59,7 @@ export type CallbackFault =
       readonly delayMs: number
     }
 
-interface NewFault<Operation, Kind> {
+interface Plan<Operation, Kind> {
   readonly operation: Operation
   readonly fault: Kind
   /** How many times are left; `Infinity` until the fault is lifted. */
@@ -66,39 +67,9 @@ interface NewFault<Operation, Kind> {
   /** Missing for requests, and for callbacks of any subscription. */
   readonly subscriptionId?: number | undefined
 }
-type RequestFault = NewFault<EmulatorOperation, Fault>
-type CallbackFaults = NewFault<'callback', CallbackFault>
+type NewFault = Plan<EmulatorOperation, Fault> | Plan<'callback', CallbackFault>
 
-export type PlannedFault = (RequestFault | CallbackFaults) & { readonly id: number }
-
-const times = z.union(
-  [z.int().min(1), z.literal(Number.POSITIVE_INFINITY)],
-  'must be a whole number from 1 on, or Infinity',
-)
-const delayed = z.strictObject({ delayMs: z.number().min(0).max(maxDelayMs) })
-const broken = z.strictObject({ reset: z.enum(['before-processing', 'after-processing']) })
-
-/** The schema of each kind of fault, by the field that only this kind has. */
-const faultSchemas: Record<string, z.ZodType<Fault>> = {
-  status: z.strictObject({
-    status: z.int().min(200).max(599),
-    body: z.string().optional(),
-    headers: z.record(z.string(), z.string()).refine(areHeaders, 'are not HTTP headers').optional(),
-  }),
-  delayMs: delayed,
-  reset: broken,
-  malformedBody: z.strictObject({
-    malformedBody: z.union([z.string(), z.literal(true)], 'must be text or true'),
-  }),
-}
-
-const callbackFaultSchemas: Record<string, z.ZodType<CallbackFault>> = {
-  status: z.strictObject({
-    status: z.int().min(300, 'must be 300 to 599: a callback that is answered with 2xx succeeds').max(599),
-  }),
-  delayMs: delayed,
-  reset: broken,
-}
+export type PlannedFault = NewFault & { readonly id: number }
 
 /** The pending faults, in the order of injection. */
 export class FaultPlan {
@@ -112,7 +83,11 @@ export class FaultPlan {
 
   /** @throws `InvalidRequestError` for a fault that could never happen */
   add(operation: unknown, fault: unknown, options: { readonly times?: unknown }): void {
-    const added = checked(operation, fault, options)
+    const schema = operation === 'callback' ? callbackPlan(fault) : requestPlan(fault)
+    // JavaScript callers may pass anything, such as the number alone.
+    const isObject = Object(options) === options
+    const plan = isObject ? { ...options, operation, fault, times: options.times ?? 1 } : options
+    const added = validate<NewFault>(schema, plan, invalidRequest('The fault cannot be injected'))
     this.#lastId++
     this.#change([...this.#planned, { id: this.#lastId, ...added }])
   }
@@ -172,26 +147,37 @@ export class ConnectionReset extends TypeError {
   }
 }
 
-function checked(operation: unknown, fault: unknown, options: { readonly times?: unknown }) {
-  const plan: z.ZodType<RequestFault | CallbackFaults> =
-    operation === 'callback' ? callbackPlan(fault) : requestPlan(fault)
-  // JavaScript callers may pass anything, such as the number alone.
-  const isObject = Object(options) === options
-  return validate(
-    plan,
-    isObject ? { ...options, operation, fault, times: options.times ?? 1 } : options,
-    invalidRequest('The fault cannot be injected'),
-  )
+const times = z.union(
+  [z.int().min(1), z.literal(Number.POSITIVE_INFINITY)],
+  'must be a whole number from 1 on, or Infinity',
+)
+
+/** The schema of each kind of fault, by the field that only this kind has; for callbacks `status` is another. */
+const faultSchemas = {
+  status: z.strictObject({
+    status: z.int().min(200).max(599),
+    body: z.string().optional(),
+    headers: z.record(z.string(), z.string()).refine(areHeaders, 'are not HTTP headers').optional(),
+  }),
+  delayMs: z.strictObject({ delayMs: z.number().min(0).max(maxDelayMs) }),
+  reset: z.strictObject({ reset: z.enum(['before-processing', 'after-processing']) }),
+  malformedBody: z.strictObject({
+    malformedBody: z.union([z.string(), z.literal(true)], 'must be text or true'),
+  }),
 }
 
-function requestPlan(fault: unknown): z.ZodType<RequestFault> {
+const callbackStatus = z.strictObject({
+  status: z.int().min(300, 'must be 300 to 599: a callback that is answered with 2xx succeeds').max(599),
+})
+
+function requestPlan(fault: unknown) {
   return z
     .strictObject({
       operation: z.enum(
         ['token', 'create', 'update', 'unsubscribe'],
         'must be token, create, update, unsubscribe or callback',
       ),
-      fault: schemaFor(fault, faultSchemas),
+      fault: schemaFor<Fault>(fault, faultSchemas),
       times,
       subscriptionId: z.undefined('is for callbacks only').optional(),
     })
@@ -201,10 +187,11 @@ function requestPlan(fault: unknown): z.ZodType<RequestFault> {
     })
 }
 
-function callbackPlan(fault: unknown): z.ZodType<CallbackFaults> {
+function callbackPlan(fault: unknown) {
+  const { delayMs, reset } = faultSchemas
   return z.strictObject({
     operation: z.literal('callback'),
-    fault: schemaFor(fault, callbackFaultSchemas),
+    fault: schemaFor<CallbackFault>(fault, { status: callbackStatus, delayMs, reset }),
     times,
     subscriptionId: z.int().min(1).optional(),
   })
@@ -220,4 +207,20 @@ function schemaFor<Kind>(fault: unknown, schemas: Record<string, z.ZodType<Kind>
 
 function areHeaders(headers: Readonly<Record<string, string>>): boolean {
   return Object.entries(headers).every(([name, value]) => headerName.test(name) && headerValue.test(value))
+}
+
+/** The fault that an entry met, in few words. */
+export function faultInWords(fault: Fault | CallbackFault): string {
+  if ('status' in fault) return `status ${fault.status}`
+  if ('delayMs' in fault) return `answer ${durationInWords(fault.delayMs)} late`
+  if ('malformedBody' in fault) return 'broken body'
+  return fault.reset === 'before-processing' ? 'connection lost at once' : 'answer lost'
+}
+
+/** A fault that is still to happen. */
+export function plannedInWords({ operation, fault, times, subscriptionId }: PlannedFault): string {
+  const what = operation === 'callback' ? 'callback' : `${operation} request`
+  const several = times === Number.POSITIVE_INFINITY ? `Every ${what}` : `The next ${times} ${what}s`
+  const of = subscriptionId === undefined ? '' : ` of subscription ${subscriptionId}`
+  return `${times === 1 ? `The next ${what}` : several}${of}: ${faultInWords(fault)}`
 }

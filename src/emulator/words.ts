@@ -1,7 +1,5 @@
 /** How the page and the terminal say what happened. */
 import { isConflict, isError } from '../shared/statuses.js'
-import type { RecordedRequest } from './activity.js'
-import type { PlannedFault } from './faults.js'
 import type { EndReason } from './service/subscription-store.js'
 
 export const endReasons: Readonly<Record<EndReason, string>> = {
@@ -15,7 +13,7 @@ interface Ending {
   readonly status?: number | undefined
   readonly error?: string | undefined
   readonly durationMs?: number | undefined
-  readonly refusal?: RecordedRequest['refusal'] | undefined
+  readonly refusal?: { readonly code: string } | undefined
 }
 
 /** A 409 to an identical subscription is no failure: a keeper proves by it that the subscription exists. */
@@ -24,32 +22,17 @@ export function isFailed({ status, error, durationMs, refusal }: Ending): boolea
   return error !== undefined || status === undefined || isError(status)
 }
 
-/** `neutral`: a 409 of the emulator, whatever its reason. */
+/** `neutral`: a 409, whatever its reason. */
 export type Tone = 'good' | 'bad' | 'neutral' | 'pending'
 
 export function toneOf(ending: Ending): Tone {
-  const { status, error, durationMs } = ending
-  if (durationMs === undefined) return 'pending'
-  // A callback that was answered 409 has an error.
-  if (status !== undefined && isConflict(status) && error === undefined) return 'neutral'
+  if (ending.durationMs === undefined) return 'pending'
+  if (ending.status !== undefined && isConflict(ending.status)) return 'neutral'
   return isFailed(ending) ? 'bad' : 'good'
 }
 
-/** The fault that an entry met, in few words. */
-export function faultInWords(fault: PlannedFault['fault']): string {
-  if ('status' in fault) return `status ${fault.status}`
-  if ('delayMs' in fault) return `answer ${durationInWords(fault.delayMs)} late`
-  if ('malformedBody' in fault) return 'broken body'
-  return fault.reset === 'before-processing' ? 'connection lost at once' : 'answer lost'
-}
-
-/** A fault that is still to happen. */
-export function plannedInWords({ operation, fault, times, subscriptionId }: PlannedFault): string {
-  const what = operation === 'callback' ? 'callback' : `${operation} request`
-  const several = times === Number.POSITIVE_INFINITY ? `Every ${what}` : `The next ${times} ${what}s`
-  const of = subscriptionId === undefined ? '' : ` of subscription ${subscriptionId}`
-  return `${times === 1 ? `The next ${what}` : several}${of}: ${faultInWords(fault)}`
-}
+/** How the error of an exchange begins that a fault broke. */
+export const injectedFault = 'An injected fault'
 
 /** From each length on, in milliseconds, a duration is given in this unit. */
 const units = [

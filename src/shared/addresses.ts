@@ -3,6 +3,11 @@ import { excerpt } from './text.js'
 
 export const loopbackHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 
+/** Whether a URL has `http:` and a loopback host: then requests do not leave the machine. */
+export function isInsecureLoopback({ protocol, hostname }: URL): boolean {
+  return protocol === 'http:' && loopbackHost.test(hostname)
+}
+
 /** A `${…}` or `{{…}}` that was never replaced, without a query; the URL parser writes a brace in a path as `%7B`. */
 const template = /(?:\$(?:\{|%7B)|(?:\{|%7B){2})(?:(?!\}|%7D)[^?#])*(?:\}|%7D){0,2}/i
 
@@ -98,7 +103,7 @@ function problemOfUrl(url: URL, allowInsecureLoopback: boolean): string | undefi
   if (protocol !== 'https:' && protocol !== 'http:') return 'must be an https: URL'
   const hostProblem = problemOfHost(hostname)
   if (hostProblem !== undefined || protocol === 'https:') return hostProblem
-  if (allowInsecureLoopback && loopbackHost.test(hostname)) return undefined
+  if (allowInsecureLoopback && isInsecureLoopback(url)) return undefined
   return allowInsecureLoopback
     ? 'must be an https: URL: http: is allowed on loopback only'
     : 'must be an https: URL (for tests on loopback, set `allowInsecureLoopback` on the client)'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { PlannedFault } from '../../src/emulator/faults.js'
-import { durationInWords, isFailed, plannedInWords, toneOf } from '../../src/emulator/words.js'
+import { type PlannedFault, plannedInWords } from '../../src/emulator/faults.js'
+import { durationInWords, isFailed, toneOf } from '../../src/emulator/words.js'
 
 test.each([
   [0, '0 ms'],
@@ -43,7 +43,7 @@ test.each([
   ['bad', { durationMs: 1 }],
   ['neutral', { status: 409, durationMs: 1, refusal: { code: 'duplicate_subscription', message: '' } }],
   ['neutral', { status: 409, durationMs: 1, refusal: { code: 'partial_overlap', message: '' } }],
-  ['bad', { status: 409, error: 'a callback that was answered 409', durationMs: 1 }],
+  ['neutral', { status: 409, error: 'a callback that was answered 409', durationMs: 1 }],
 ] as const)('the tone is %s of %j', (tone, entry) => {
   expect(toneOf(entry)).toBe(tone)
 })
@@ -55,6 +55,7 @@ test.each([
   [true, { durationMs: 1 }],
   [false, { status: 409, durationMs: 1, refusal: { code: 'duplicate_subscription', message: '' } }],
   [true, { status: 409, durationMs: 1, refusal: { code: 'partial_overlap', message: '' } }],
+  [true, { status: 409, error: 'a callback that was answered 409', durationMs: 1 }],
 ] as const)('that it failed is %s of %j', (failed, entry) => {
   expect(isFailed(entry)).toBe(failed)
 })

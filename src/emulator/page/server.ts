@@ -8,6 +8,7 @@ import { InvalidRequestError } from '../../errors.js'
 import { readUpTo } from '../../shared/bounded-bytes.js'
 import { configurationError } from '../../shared/validation.js'
 import { listen } from '../https/https-server.js'
+import { Refusal } from '../service/requests.js'
 import { maxBodyBytes } from '../service/service.js'
 import { actionNamed } from './actions.js'
 import { EventStream } from './events.js'
@@ -56,7 +57,7 @@ export async function startPageServer(host: PageHost, requestedPort = 0): Promis
       response.setHeader('content-disposition', 'attachment; filename="emulator-ca.pem"')
       return send(response, 200, 'application/x-pem-file', host.emulator.ca)
     }
-    throw new PageRefusal(404, 'There is nothing at this path.')
+    throw new Refusal(404, 'There is nothing at this path.')
   }
 
   return {
@@ -116,26 +117,26 @@ function hashOf(element: 'script' | 'style', html: string): string {
 
 function refuseMethodBut(allowed: 'GET' | 'POST', { method }: IncomingMessage): void {
   if (method === allowed) return
-  throw new PageRefusal(405, `Only ${allowed} is allowed here.`, { allow: allowed })
+  throw new Refusal(405, `Only ${allowed} is allowed here.`, { headers: { allow: allowed } })
 }
 
 async function readJson(request: IncomingMessage): Promise<unknown> {
   const { bytes, isComplete } = await readUpTo(maxBodyBytes, request.iterator({ destroyOnReturn: false }))
   if (!isComplete) {
-    throw new PageRefusal(413, `The body is over ${maxBodyBytes} bytes.`, { connection: 'close' })
+    throw new Refusal(413, `The body is over ${maxBodyBytes} bytes.`, { headers: { connection: 'close' } })
   }
   try {
     return JSON.parse(Buffer.from(bytes).toString('utf8'))
   } catch {
-    throw new PageRefusal(400, 'The body is not JSON.')
+    throw new Refusal(400, 'The body is not JSON.')
   }
 }
 
 function sendError(response: ServerResponse, error: unknown): void {
   if (response.headersSent) {
     response.destroy()
-  } else if (error instanceof PageRefusal) {
-    for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value)
+  } else if (error instanceof Refusal) {
+    for (const [name, value] of Object.entries(error.options.headers ?? {})) response.setHeader(name, value)
     sendJson(response, error.status, { message: error.message, issues: [] })
   } else if (error instanceof InvalidRequestError) {
     sendJson(response, 400, { message: error.message, issues: error.issues })
@@ -153,29 +154,18 @@ function send(response: ServerResponse, status: number, contentType: string, bod
   response.end(body)
 }
 
-class PageRefusal extends Error {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-
-  constructor(status: number, message: string, headers: Readonly<Record<string, string>> = {}) {
-    super(message)
-    this.status = status
-    this.headers = headers
-  }
-}
-
 /**
  * Refuses another Host than loopback: with a name that points here, an attacker's page would be of the same origin. A
  * forwarded port may have another number. Refuses what a browser marks as from another site, except a link to this page.
  */
 function refuseForeignRequest({ headers, method }: IncomingMessage): void {
   if (!/^(127\.0\.0\.1|localhost)(:\d+)?$/.test(headers.host ?? '')) {
-    throw new PageRefusal(403, 'The Host of this request must be 127.0.0.1 or localhost.')
+    throw new Refusal(403, 'The Host of this request must be 127.0.0.1 or localhost.')
   }
   const site = headers['sec-fetch-site']
   const isLink = method === 'GET' && headers['sec-fetch-mode'] === 'navigate'
   if (typeof site === 'string' && site !== 'same-origin' && site !== 'none' && !isLink) {
-    throw new PageRefusal(403, 'Another site may not use this page.')
+    throw new Refusal(403, 'Another site may not use this page.')
   }
 }
 
@@ -185,10 +175,10 @@ function refuseForeignRequest({ headers, method }: IncomingMessage): void {
  */
 function refuseForeignPost({ headers }: IncomingMessage): void {
   if (headers.origin !== `http://${headers.host}`) {
-    throw new PageRefusal(403, `The Origin of a POST must be this page's: http://${headers.host}.`)
+    throw new Refusal(403, `The Origin of a POST must be this page's: http://${headers.host}.`)
   }
   if (!/^application\/json\s*(;|$)/i.test(headers['content-type'] ?? '')) {
-    throw new PageRefusal(415, 'The Content-Type of a POST must be application/json.')
+    throw new Refusal(415, 'The Content-Type of a POST must be application/json.')
   }
 }
 
@@ -197,5 +187,5 @@ function afterToken(target: string, token: string): string {
   const expected = Buffer.from(`/${token}/`)
   const given = Buffer.from(target).subarray(0, expected.length)
   if (given.length === expected.length && timingSafeEqual(given, expected)) return target.slice(given.length)
-  throw new PageRefusal(404, 'There is nothing here: is this the address of an earlier start?')
+  throw new Refusal(404, 'There is nothing here: is this the address of an earlier start?')
 }

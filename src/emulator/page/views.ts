@@ -9,10 +9,10 @@ import type {
   RecordedRequest,
 } from '../activity.js'
 import type { CallbackResult, Callbacks } from '../callbacks.js'
-import type { FaultPlan, PlannedFault } from '../faults.js'
+import { type FaultPlan, faultInWords, type PlannedFault, plannedInWords } from '../faults.js'
 import type { EmulatedNotification } from '../notification.js'
 import type { SubscriptionRecord } from '../service/subscription-store.js'
-import { clientVariables, faultInWords, plannedInWords } from '../words.js'
+import { clientVariables } from '../words.js'
 import type { Mask } from './mask.js'
 
 /** What the page's server uses of an emulator. */
@@ -77,30 +77,21 @@ export function serviceView({ emulator, environment }: PageHost, mask: Mask) {
   return {
     baseUrl: emulator.baseUrl,
     allowInsecureLoopback: emulator.clientOptions.allowInsecureLoopback,
-    variables: pairs(variables, (name, value) => mask.variable(name, value)),
+    variables: pairs(variables, mask.variable),
   }
 }
 
 export function entryView(entry: HistoryEntry, mask: Mask): EntryView {
-  switch (entry.kind) {
-    case 'request':
-      return requestView(entry.number, entry.record, mask)
-    case 'callback':
-      return callbackView(entry.number, entry.record, mask)
-    default:
-      return noteView(entry, mask)
-  }
+  if (entry.kind === 'request') return requestView(entry.number, entry.record, mask)
+  return entry.kind === 'callback' ? callbackView(entry.number, entry.record, mask) : noteView(entry, mask)
 }
 
 function requestView(id: number, record: RecordedRequest, mask: Mask) {
   const { operation, method, headers, subscriptionId, refusal } = record
   return {
     kind: 'request' as const,
-    ...message(id, record, mask),
-    operation,
-    method,
-    subscriptionId,
-    refusal,
+    ...exchangeView(id, record, mask),
+    ...{ operation, method, subscriptionId, refusal },
     target: mask.url(record.path),
     body: mask.form(headers['content-type'], record.body),
   }
@@ -110,27 +101,19 @@ function callbackView(id: number, record: RecordedCallback, mask: Mask) {
   const { subscriptionId, notificationId, type, username, body } = record
   return {
     kind: 'callback' as const,
-    ...message(id, record, mask),
+    ...exchangeView(id, record, mask),
+    ...{ subscriptionId, notificationId, type, username, body },
     method: 'POST',
-    subscriptionId,
-    notificationId,
-    type,
-    username,
-    body,
     target: mask.url(record.callbackUrl),
   }
 }
 
-function message(id: number, record: RecordedRequest | RecordedCallback, mask: Mask) {
+function exchangeView(id: number, record: RecordedRequest | RecordedCallback, mask: Mask) {
   const { startedAt: at, status, error, durationMs, fault, answer, headers } = record
   return {
-    id,
-    at,
-    status,
-    error,
-    durationMs,
+    ...{ id, at, status, error, durationMs },
     cutFrom: cutFrom(record),
-    headers: pairs(headers, (name, value) => mask.header(name, value)),
+    headers: pairs(headers, mask.header),
     fault: fault && faultInWords(fault),
     answer: answer && answerView(answer, headers, mask),
   }
@@ -155,8 +138,8 @@ type Note = Extract<HistoryEntry, { kind: 'ended' | 'tokens-revoked' }>
 function noteView(entry: Note, mask: Mask) {
   const { number: id, at } = entry
   if (entry.kind === 'tokens-revoked') return { kind: entry.kind, id, at }
-  const { kind, subscription, reason } = entry
-  return { kind, id, at, reason, subscription: subscriptionView(subscription, mask) }
+  const { kind, reason } = entry
+  return { kind, id, at, reason, subscription: subscriptionView(entry.subscription, mask) }
 }
 
 export function subscriptionView(record: SubscriptionRecord, mask: Mask) {

@@ -3,6 +3,13 @@ import * as z from 'zod'
 import { excerpt } from '../../shared/text.js'
 import { parseJson } from '../../shared/validation.js'
 
+export interface ServiceRequest {
+  readonly headers: Headers
+  readonly body: string
+  /** The text in the place of the path's variable, empty if there is none. */
+  readonly variable: string
+}
+
 export interface ServiceAnswer {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
@@ -12,26 +19,32 @@ export interface ServiceAnswer {
   readonly subscriptionId?: number
 }
 
+interface RefusalOptions {
+  /** One word for the reason. Default: `invalid_request`. */
+  readonly code?: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** The subscription that is in the way of a create. */
+  readonly subscriptionId?: number
+}
+
 /**
- * An error answer, thrown where the reason is found: an HTTP status, a short code and a sentence. The form of the
+ * An error answer, thrown where the reason is found: an HTTP status, a sentence and a code. The form of the
  * service's error bodies is not documented (docs/service.md, Errors), so the emulator has its own: `{ error, message }`
  * from the subscription calls, and `{ error, error_description }` from the token endpoint (RFC 6749 section 5.2).
  */
 export class Refusal extends Error {
   readonly status: number
-  readonly code: string
-  readonly headers: Readonly<Record<string, string>>
+  readonly options: RefusalOptions
 
-  constructor(status: number, code: string, message: string, headers: Readonly<Record<string, string>> = {}) {
+  constructor(status: number, message: string, options: RefusalOptions = {}) {
     super(message)
     this.status = status
-    this.code = code
-    this.headers = headers
+    this.options = options
   }
 }
 
 export function invalid(message: string): Refusal {
-  return new Refusal(400, 'invalid_request', message)
+  return new Refusal(400, message)
 }
 
 /** An Authorization header: for Basic the decoded credentials (RFC 7617), for Bearer the token (RFC 6750). */
@@ -100,15 +113,15 @@ export function decodeFormComponent(text: string): string | undefined {
   }
 }
 
+export const reservedHeaders: readonly string[] = [
+  ...['connection', 'content-length', 'content-type', 'expect', 'host', 'keep-alive', 'proxy-connection'],
+  ...['te', 'trailer', 'transfer-encoding', 'upgrade'],
+]
+
 /**
  * Whether a header says how the callback itself is sent: a second value would break its framing, its body or its route.
  * The client refuses some more names.
  */
 export function isReservedHeader(name: string): boolean {
-  return reservedHeaders.has(name.toLowerCase())
+  return reservedHeaders.includes(name.toLowerCase())
 }
-
-export const reservedHeaders: ReadonlySet<string> = new Set([
-  ...['connection', 'content-length', 'content-type', 'expect', 'host', 'keep-alive', 'proxy-connection'],
-  ...['te', 'trailer', 'transfer-encoding', 'upgrade'],
-])

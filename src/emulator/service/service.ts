@@ -1,5 +1,4 @@
-/** The HTTP surface of the service, from a web-standard Request to its Response (docs/service.md, Endpoints). */
-
+/** The HTTP surface of the service: from a request to its Response (docs/service.md, Endpoints). */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readUpTo } from '../../shared/bounded-bytes.js'
 import { endpoints, idPlace, resolvedRoute } from '../../shared/routes.js'
@@ -8,7 +7,8 @@ import { messageOf } from '../../shared/text.js'
 import { type Activity, beginningOf, type RecordedRequest } from '../activity.js'
 import { ConnectionReset, type EmulatorOperation, type Fault, type FaultPlan } from '../faults.js'
 import type { ResolvedEmulatorOptions } from '../options.js'
-import { decodeFormComponent, Refusal, type ServiceAnswer } from './requests.js'
+import { injectedFault } from '../words.js'
+import { decodeFormComponent, Refusal, type ServiceAnswer, type ServiceRequest } from './requests.js'
 import { SubscriptionOperations } from './subscription-operations.js'
 import type { SubscriptionStore } from './subscription-store.js'
 import { answerTokenRequest, type TokenIssuer } from './token-endpoint.js'
@@ -27,26 +27,20 @@ export interface IncomingRequest {
   readonly signal?: AbortSignal
 }
 
-interface Target {
-  readonly operation: EmulatorOperation | 'unknown'
-  /** The subscription that the request names. */
-  readonly about?: { readonly subscriptionId: number }
-  answer(headers: Headers, body: string): Promise<ServiceAnswer>
-}
-
-interface Sent {
-  readonly status: number
-  readonly headers?: Readonly<Record<string, string>> | undefined
-  readonly body: string
-}
-
 interface Endpoint {
   readonly operation: EmulatorOperation
   readonly method: string
   /** Path and query, with the place of a variable in braces. */
   readonly path: string
-  /** @param variable - the text in the place of the variable, which is not empty */
-  answer(headers: Headers, body: string, variable: string | undefined): Promise<ServiceAnswer>
+  answer(request: ServiceRequest): Promise<ServiceAnswer>
+}
+
+type About = Pick<RecordedRequest, 'subscriptionId' | 'refusal'>
+
+interface Sent {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  readonly body: string
 }
 
 interface ServiceParts {
@@ -73,34 +67,36 @@ export class NotificationService {
    * @throws `ConnectionReset` where a fault breaks the connection
    */
   async handle(request: IncomingRequest): Promise<Response> {
-    const { method, headers, signal = this.#parts.closing } = request
+    const { method, target, headers, signal = this.#parts.closing } = request
     const { bytes, isComplete } = await readUpTo(maxBodyBytes, request.body)
     const body = Buffer.from(bytes).toString('utf8')
-    const target = this.#targetOf(method, request.target)
-    const { operation } = target
+    const found = this.#find(method, target)
+    const operation = found instanceof Refusal ? 'unknown' : found.endpoint.operation
     const fault = this.#parts.faults.takeForRequest(operation)
     const finish = this.#parts.activity.beginRequest({
-      operation,
-      method,
-      path: request.target,
-      headers: Object.fromEntries(headers),
-      body,
+      ...{ operation, method, body, path: target, headers: Object.fromEntries(headers) },
       ...(fault && { fault }),
     })
-    let about: Pick<RecordedRequest, 'subscriptionId' | 'refusal'> = target.about ?? {}
+    let about: About = found instanceof Refusal ? {} : found.about
     const answer = async (): Promise<Sent> => {
       try {
         if (!isComplete) {
-          throw new Refusal(413, 'content_too_large', `The request body is over ${maxBodyBytes} bytes`)
+          const message = `The request body is over ${maxBodyBytes} bytes`
+          throw new Refusal(413, message, { code: 'content_too_large' })
         }
-        const { subscriptionId, ...answered } = await target.answer(headers, body)
+        if (found instanceof Refusal) throw found
+        const { endpoint, variable } = found
+        const { subscriptionId, ...answered } = await endpoint.answer({ headers, body, variable })
         if (subscriptionId !== undefined) about = { subscriptionId }
         return sent(answered)
       } catch (error) {
         if (!(error instanceof Refusal)) throw error
-        const { code, message } = error
-        about = { ...about, refusal: { code, message } }
-        return sent(refusalAsAnswer(operation, error))
+        const { status, message, options } = error
+        const { code = 'invalid_request', headers, ...inTheWay } = options
+        about = { ...about, ...inTheWay, refusal: { code, message } }
+        const body =
+          operation === 'token' ? { error: code, error_description: message } : { error: code, message }
+        return sent({ status, headers: { 'cache-control': 'no-store', ...headers }, body })
       }
     }
     try {
@@ -136,7 +132,7 @@ export class NotificationService {
       return { ...rest, body: fault.malformedBody === true ? half : fault.malformedBody }
     }
     if (fault.reset === 'after-processing') await answer()
-    throw new ConnectionReset(`An injected fault broke the connection ${fault.reset.replace('-', ' ')}`)
+    throw new ConnectionReset(`${injectedFault} broke the connection ${fault.reset.replace('-', ' ')}`)
   }
 
   async #delay(delayMs: number, requestSignal: AbortSignal): Promise<void> {
@@ -149,57 +145,45 @@ export class NotificationService {
     }
   }
 
-  #targetOf(method: string, target: string): Target {
+  /** The endpoint of a request, with the text in the place of its variable. */
+  #find(method: string, target: string): { endpoint: Endpoint; variable: string; about: About } | Refusal {
     const matches = this.#endpoints.flatMap((endpoint) => {
       const variable = variableIn(target, endpoint.path)
-      return variable === undefined ? [] : [{ endpoint, variable }]
+      if (variable === undefined) return []
+      const about = endpoint.path.includes(idPlace) ? { subscriptionId: Number(variable) } : {}
+      return [{ endpoint, variable, about }]
     })
-    if (matches.length === 0) return refuse(new Refusal(404, 'not_found', 'There is nothing at this path'))
+    if (matches.length === 0) return new Refusal(404, 'There is nothing at this path', { code: 'not_found' })
     const match = matches.find(({ endpoint }) => endpoint.method === method)
-    if (match !== undefined) {
-      const { endpoint, variable } = match
-      return {
-        operation: endpoint.operation,
-        ...(endpoint.path.includes(idPlace) && { about: { subscriptionId: Number(variable) } }),
-        answer: (headers, body) => endpoint.answer(headers, body, variable || undefined),
-      }
-    }
+    if (match !== undefined) return match
     const allow = matches.map(({ endpoint }) => endpoint.method).join(', ')
-    return refuse(new Refusal(405, 'method_not_allowed', `Only ${allow} is allowed here`, { allow }))
+    const options = { code: 'method_not_allowed', headers: { allow } }
+    return new Refusal(405, `Only ${allow} is allowed here`, options)
   }
 }
 
 /** Every method and path that is answered; see the option `routes`. */
 function endpointsOf(options: ResolvedEmulatorOptions, { tokens, store }: ServiceParts): Endpoint[] {
-  const { domain, routes } = options
   const subscriptions = new SubscriptionOperations(options, tokens, store)
-  const update = resolvedRoute('update', routes?.update)
-  const unsubscribe = resolvedRoute('unsubscribe', routes?.unsubscribe)
+  const update = resolvedRoute('update', options.routes?.update)
+  const unsubscribe = resolvedRoute('unsubscribe', options.routes?.unsubscribe)
   return [
     {
       operation: 'token',
       ...endpoints.token,
-      answer: async (headers, body, realm = '') => {
+      answer: async (request) => {
         // In a path a plus sign is no space.
-        if (decodeFormComponent(realm.replaceAll('+', '%2B')) !== domain)
-          throw new Refusal(404, 'not_found', 'There is no such domain')
-        return answerTokenRequest(options, tokens, headers, body)
+        if (decodeFormComponent(request.variable.replaceAll('+', '%2B')) !== options.domain)
+          throw new Refusal(404, 'There is no such domain', { code: 'not_found' })
+        return answerTokenRequest(options, tokens, request)
       },
     },
-    {
-      operation: 'create',
-      ...endpoints.create,
-      answer: (headers, body) => subscriptions.create(headers, body),
-    },
-    {
-      operation: 'update',
-      ...update,
-      answer: (headers, body, id) => subscriptions.update(headers, body, update, id),
-    },
+    { operation: 'create', ...endpoints.create, answer: (request) => subscriptions.create(request) },
+    { operation: 'update', ...update, answer: (request) => subscriptions.update(update, request) },
     {
       operation: 'unsubscribe',
       ...unsubscribe,
-      answer: (headers, body, id) => subscriptions.unsubscribe(headers, body, unsubscribe, id),
+      answer: (request) => subscriptions.unsubscribe(unsubscribe, request),
     },
   ]
 }
@@ -215,18 +199,6 @@ function variableIn(target: string, path: string): string | undefined {
   if (!text.startsWith(before) || !text.endsWith(after)) return undefined
   const value = text.slice(before.length, text.length - after.length)
   return (variable === 'subscriptionId' ? /^\d+$/ : /^[^/]+$/).test(value) ? value : undefined
-}
-
-function refuse(refusal: Refusal): Target {
-  return { operation: 'unknown', answer: () => Promise.reject(refusal) }
-}
-
-function refusalAsAnswer(
-  operation: Target['operation'],
-  { status, code, message, headers }: Refusal,
-): ServiceAnswer {
-  const body = operation === 'token' ? { error: code, error_description: message } : { error: code, message }
-  return { status, headers: { 'cache-control': 'no-store', ...headers }, body }
 }
 
 function sent({ status, headers, body }: ServiceAnswer): Sent {

@@ -1,6 +1,6 @@
 /** The subscription calls: create, update and unsubscribe (docs/service.md, Endpoints). */
 import { type NotificationType, notificationTypes } from '../../notification-types.js'
-import { loopbackHost, parsedUrl } from '../../shared/addresses.js'
+import { isInsecureLoopback, parsedUrl } from '../../shared/addresses.js'
 import { headerName } from '../../shared/headers.js'
 import type { ResolvedRoute } from '../../shared/routes.js'
 import { excerpt } from '../../shared/text.js'
@@ -15,6 +15,7 @@ import {
   parseJsonObject,
   Refusal,
   type ServiceAnswer,
+  type ServiceRequest,
 } from './requests.js'
 import type { SubscriptionRequest, SubscriptionStore } from './subscription-store.js'
 import type { TokenIssuer } from './token-endpoint.js'
@@ -36,55 +37,47 @@ export class SubscriptionOperations {
     this.#store = store
   }
 
-  async create(headers: Headers, body: string): Promise<ServiceAnswer> {
-    await this.#authorize(headers)
-    requireFormat(headers, 'form')
-    const result = this.#store.create(readCreateForm(body, headers, this.#rules))
+  async create(request: ServiceRequest): Promise<ServiceAnswer> {
+    await this.#authorize(request)
+    requireFormat(request, 'form')
+    const result = this.#store.create(readCreateForm(request, this.#rules))
     if (result.outcome === 'created') {
       const { subscriptionId } = result
       return { status: 201, body: { subscription_id: subscriptionId }, subscriptionId }
     }
-    const other = `Subscription ${result.conflictsWith}`
-    throw result.outcome === 'duplicate'
-      ? conflict('duplicate_subscription', `${other} is identical; recreateIfExists=true would replace it`)
-      : conflict('partial_overlap', `${other} covers some of the users and types at this callback URL`)
+    const [code, message] =
+      result.outcome === 'duplicate'
+        ? ['duplicate_subscription', 'is identical; recreateIfExists=true would replace it']
+        : ['partial_overlap', 'covers some of the users and types at this callback URL']
+    const subscriptionId = result.conflictsWith
+    throw new Refusal(409, `Subscription ${subscriptionId} ${message}`, { code, subscriptionId })
   }
 
   /**
    * Method and path come from the service's public developer pages (docs/service.md, Endpoints); the
    * status of success was not readable there, so 200 with an empty body is the emulator's choice.
    */
-  async update(
-    headers: Headers,
-    body: string,
-    route: ResolvedRoute,
-    idInPath?: string,
-  ): Promise<ServiceAnswer> {
-    await this.#authorize(headers)
-    requireFormat(headers, route.format)
-    const subscriptionId = idOf(route, idInPath, body)
+  async update(route: ResolvedRoute, request: ServiceRequest): Promise<ServiceAnswer> {
+    await this.#authorize(request)
+    requireFormat(request, route.format)
+    const subscriptionId = idOf(route, request)
     // Checked before the values: an ended subscription is always a 404.
     if (!this.#store.isActive(subscriptionId)) throw notFound(subscriptionId)
-    this.#store.updateParameters(subscriptionId, readUpdate(route, body, headers, this.#rules))
+    this.#store.updateParameters(subscriptionId, readUpdate(route, request, this.#rules))
     return { status: 200, subscriptionId }
   }
 
   /** Method, path and statuses come from the service's public developer pages (docs/service.md, Endpoints). */
-  async unsubscribe(
-    headers: Headers,
-    body: string,
-    route: ResolvedRoute,
-    idInPath?: string,
-  ): Promise<ServiceAnswer> {
-    await this.#authorize(headers)
-    if (idInPath === undefined) requireFormat(headers, route.format)
-    const subscriptionId = idOf(route, idInPath, body)
+  async unsubscribe(route: ResolvedRoute, request: ServiceRequest): Promise<ServiceAnswer> {
+    await this.#authorize(request)
+    if (request.variable === '') requireFormat(request, route.format)
+    const subscriptionId = idOf(route, request)
     if (!this.#store.end(subscriptionId, 'unsubscribed')) throw notFound(subscriptionId)
     return { status: 204, subscriptionId }
   }
 
   /** Either kind of Authorization will do (docs/service.md, Authentication). */
-  async #authorize(headers: Headers): Promise<void> {
+  async #authorize({ headers }: ServiceRequest): Promise<void> {
     const authorization = parseAuthorization(headers.get('authorization'))
     const { username, password } = this.#rules
     const accepted =
@@ -93,22 +86,23 @@ export class SubscriptionOperations {
         : authorization?.credentials === `${username}:${password}`
     if (accepted) return
     const invalidToken = authorization?.scheme === 'bearer' ? ', error="invalid_token"' : ''
-    const message = 'Credentials or access token are missing, wrong, expired or revoked'
-    throw new Refusal(401, 'unauthorized', message, {
-      'www-authenticate': `Bearer realm="notifications"${invalidToken}, Basic realm="notifications"`,
+    const challenge = `Bearer realm="notifications"${invalidToken}, Basic realm="notifications"`
+    throw new Refusal(401, 'Credentials or access token are missing, wrong, expired or revoked', {
+      code: 'unauthorized',
+      headers: { 'www-authenticate': challenge },
     })
   }
 }
 
-function requireFormat(headers: Headers, format: ResolvedRoute['format']): void {
+function requireFormat({ headers }: ServiceRequest, format: ResolvedRoute['format']): void {
   const type = format === 'json' ? 'application/json' : formType
   if (mediaTypeOf(headers.get('content-type')) === type) return
-  throw new Refusal(415, 'unsupported_media_type', `Content-Type must be ${type}`)
+  throw new Refusal(415, `Content-Type must be ${type}`, { code: 'unsupported_media_type' })
 }
 
 /** @throws `Refusal` (400) if the body must have the id, and has not */
-function idOf({ format, idField }: ResolvedRoute, idInPath: string | undefined, body: string): number {
-  const id = idInPath ?? fieldsIn(format, body).get(idField ?? '')
+function idOf({ format, idField }: ResolvedRoute, { variable, body }: ServiceRequest): number {
+  const id = variable || fieldsIn(format, body).get(idField ?? '')
   if (id !== undefined && /^\d+$/.test(id)) return Number(id)
   throw invalid(`${idField} must be the id of a subscription`)
 }
@@ -117,19 +111,15 @@ function fieldsIn(format: ResolvedRoute['format'], body: string): Map<string, st
   return format === 'json' ? parseJsonObject(body) : parseForm(body)
 }
 
-function conflict(code: 'duplicate_subscription' | 'partial_overlap', message: string): Refusal {
-  return new Refusal(409, code, message)
-}
-
 function notFound(subscriptionId: number): Refusal {
-  return new Refusal(404, 'not_found', `There is no active subscription ${subscriptionId}`)
+  return new Refusal(404, `There is no active subscription ${subscriptionId}`, { code: 'not_found' })
 }
 
 /** The fields of a create request that are not associated parameters. */
 const subscriptionFields = new Set(['notification_type', 'username', 'callback_url', 'recreateIfExists'])
 
 /** @throws `Refusal` (400) if a field is missing or wrong */
-function readCreateForm(body: string, headers: Headers, rules: Rules): SubscriptionRequest {
+function readCreateForm({ body, headers }: ServiceRequest, rules: Rules): SubscriptionRequest {
   const form = parseForm(body)
   return {
     notificationTypes: new Set(readList(form, 'notification_type').map(readNotificationType)),
@@ -147,8 +137,7 @@ function readCreateForm(body: string, headers: Headers, rules: Rules): Subscript
  */
 function readUpdate(
   { format, idField }: ResolvedRoute,
-  body: string,
-  headers: Headers,
+  { body, headers }: ServiceRequest,
   rules: Rules,
 ): Record<string, string> {
   const form = fieldsIn(format, body)
@@ -186,11 +175,9 @@ function readNotificationType(value: string): NotificationType {
 function readCallbackUrl(value: string, allowInsecureLoopback: boolean): string {
   const url = parsedUrl(value)
   if (url === undefined) throw invalid('callback_url is not an absolute URL')
-  const { protocol, hostname } = url
-  if (protocol === 'https:') return value
-  const isInsecureLoopback = protocol === 'http:' && loopbackHost.test(hostname)
-  if (isInsecureLoopback && allowInsecureLoopback) return value
-  const advice = isInsecureLoopback
+  const isInsecure = isInsecureLoopback(url)
+  if (url.protocol === 'https:' || (isInsecure && allowInsecureLoopback)) return value
+  const advice = isInsecure
     ? ', unless the emulator is started with --allow-insecure-loopback (startEmulator({ allowInsecureLoopback: true }))'
     : ''
   throw invalid(`callback_url must begin with https:${advice}`)
@@ -214,10 +201,12 @@ function readParameters(
   }
   const names = new Set<string>()
   for (const [name, value] of given) {
-    const problem = headerProblem(name, value)
-    if (problem !== undefined) throw invalid(problem)
+    const shown = excerpt(name, 100)
+    if (!headerName.test(name)) throw invalid(`${JSON.stringify(shown)} cannot be the name of a header`)
+    if (isReservedHeader(name)) throw invalid(`${name} belongs to the callback request itself`)
+    if (!headerValuePattern.test(value)) throw invalid(`the value of ${shown} cannot be sent in a header`)
     // Callbacks would carry two headers of one name, and their receiver would see neither value.
-    if (names.has(name.toLowerCase())) throw invalid(`${excerpt(name, 100)} is given more than once`)
+    if (names.has(name.toLowerCase())) throw invalid(`${shown} is given more than once`)
     names.add(name.toLowerCase())
   }
   return Object.fromEntries(given)
@@ -225,11 +214,3 @@ function readParameters(
 
 // RFC 9110 section 5.5, with the bytes above ASCII that HTTP/1.1 carries as they are.
 const headerValuePattern = /^[\t\x20-\x7e\x80-\xff]*$/
-
-/** Why a parameter cannot be sent as a header of the same name and value, or nothing if it can. */
-function headerProblem(name: string, value: string): string | undefined {
-  if (!headerName.test(name)) return `${JSON.stringify(excerpt(name, 100))} cannot be the name of a header`
-  if (isReservedHeader(name)) return `${name} belongs to the callback request itself`
-  if (!headerValuePattern.test(value)) return `the value of ${excerpt(name, 100)} cannot be sent in a header`
-  return undefined
-}

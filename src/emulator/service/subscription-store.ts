@@ -37,23 +37,14 @@ export type CreateOutcome =
   | { readonly outcome: 'created'; readonly subscriptionId: number }
   | { readonly outcome: 'duplicate' | 'partial-overlap'; readonly conflictsWith: number }
 
-type Covered = Pick<SubscriptionRequest, 'notificationTypes' | 'usernames'>
-
-interface Subscription extends Covered {
-  readonly subscriptionId: number
-  readonly callbackUrl: string
-  /** By lower-case name, because names of headers that differ in case only are the same name. */
-  readonly parameters: Map<string, readonly [name: string, value: string]>
-  consecutiveFailures: number
-}
-
 /** Failures in a row after which the service ends a subscription (docs/service.md, Delivery). */
 const failuresThatEndASubscription = 3
 
 export class SubscriptionStore {
-  readonly #active = new Map<number, Subscription>()
-  /** Rule 1 as a data structure: at most one subscription for a type with a user, and a callback URL. */
-  readonly #index = new Map<string, Map<string, Subscription>>()
+  /** A subscription that changes is replaced. */
+  readonly #active = new Map<number, SubscriptionRecord>()
+  /** Rule 1 as a data structure: at most one subscription, by its id, for a type with a user, and a callback URL. */
+  readonly #index = new Map<string, Map<string, number>>()
   readonly #onChange: (change: SubscriptionChange) => void
   #lastId = 0
 
@@ -68,7 +59,7 @@ export class SubscriptionStore {
       const conflictsWith = existing.subscriptionId
       if (!isDuplicate(existing, request)) return { outcome: 'partial-overlap', conflictsWith }
       if (!request.recreateIfExists) return { outcome: 'duplicate', conflictsWith }
-      this.#end(existing, 'replaced')
+      this.end(conflictsWith, 'replaced')
     }
     return { outcome: 'created', subscriptionId: this.#add(request) }
   }
@@ -77,26 +68,24 @@ export class SubscriptionStore {
   end(subscriptionId: number, reason: EndReason): boolean {
     const subscription = this.#active.get(subscriptionId)
     if (subscription === undefined) return false
-    this.#end(subscription, reason)
+    this.#active.delete(subscriptionId)
+    for (const pair of pairsOf(subscription)) this.#index.get(pair)?.delete(subscription.callbackUrl)
+    this.#onChange({ kind: 'ended', subscription, reason })
     return true
   }
 
   /** Sets the given parameters and keeps the others (docs/service.md, Rules). A subscription that is no longer active is left alone. */
   updateParameters(subscriptionId: number, changes: Readonly<Record<string, string>>): void {
-    const subscription = this.#active.get(subscriptionId)
-    if (subscription === undefined) return
-    setParameters(subscription, changes)
-    this.#onChange({ kind: 'updated', subscription: toRecord(subscription) })
+    const { parameters = {} } = this.#active.get(subscriptionId) ?? {}
+    this.#change(subscriptionId, { parameters: merged(parameters, changes) })
   }
 
   /** The third failure in a row ends an active subscription; a success counts from 0 again (rows 5 and 6). */
   callbackDone(subscriptionId: number, hasSucceeded: boolean): void {
-    const subscription = this.#active.get(subscriptionId)
-    if (subscription === undefined) return
-    subscription.consecutiveFailures = hasSucceeded ? 0 : subscription.consecutiveFailures + 1
-    const hasEnded = subscription.consecutiveFailures === failuresThatEndASubscription
-    if (hasEnded) this.#end(subscription, 'three-failures')
-    else this.#onChange({ kind: 'updated', subscription: toRecord(subscription) })
+    const { consecutiveFailures: before = 0 } = this.#active.get(subscriptionId) ?? {}
+    const consecutiveFailures = hasSucceeded ? 0 : before + 1
+    this.#change(subscriptionId, { consecutiveFailures })
+    if (consecutiveFailures === failuresThatEndASubscription) this.end(subscriptionId, 'three-failures')
   }
 
   isActive(subscriptionId: number): boolean {
@@ -105,8 +94,7 @@ export class SubscriptionStore {
 
   /** The associated parameters as they are now, or nothing if no active subscription has this id. */
   parameters(subscriptionId: number): Readonly<Record<string, string>> | undefined {
-    const subscription = this.#active.get(subscriptionId)
-    return subscription && Object.fromEntries(subscription.parameters.values())
+    return this.#active.get(subscriptionId)?.parameters
   }
 
   /** The subscriptions that want notifications of this type for this user (docs/service.md, Delivery). */
@@ -114,67 +102,65 @@ export class SubscriptionStore {
     type: NotificationType,
     username: string,
   ): Pick<SubscriptionRecord, 'subscriptionId' | 'callbackUrl'>[] {
-    const byCallbackUrl = this.#index.get(pairOf(type, username))
-    return Array.from(byCallbackUrl?.values() ?? [], ({ subscriptionId, callbackUrl }) => ({
-      subscriptionId,
-      callbackUrl,
-    }))
+    const byCallbackUrl = this.#index.get(pairOf(type, username)) ?? []
+    return Array.from(byCallbackUrl, ([callbackUrl, subscriptionId]) => ({ subscriptionId, callbackUrl }))
   }
 
   /** All active subscriptions, the oldest first. */
   list(): SubscriptionRecord[] {
-    return Array.from(this.#active.values(), toRecord)
+    return [...this.#active.values()]
   }
 
   /**
    * A subscription that covers a user and a type of the request at its callback URL. The first that is found is enough:
    * if it is identical to the request, rule 1 allows no other, and if not, the request is refused anyway.
    */
-  #firstOverlap(request: SubscriptionRequest): Subscription | undefined {
+  #firstOverlap(request: SubscriptionRequest): SubscriptionRecord | undefined {
     for (const pair of pairsOf(request)) {
       const overlapping = this.#index.get(pair)?.get(request.callbackUrl)
-      if (overlapping !== undefined) return overlapping
+      if (overlapping !== undefined) return this.#active.get(overlapping)
     }
     return undefined
   }
 
   #add({ notificationTypes, usernames, callbackUrl, parameters }: SubscriptionRequest): number {
-    const subscription: Subscription = {
-      subscriptionId: ++this.#lastId,
-      notificationTypes,
-      usernames,
+    const subscriptionId = ++this.#lastId
+    const subscription: SubscriptionRecord = {
+      subscriptionId,
+      notificationTypes: [...notificationTypes],
+      usernames: [...usernames],
       callbackUrl,
-      parameters: new Map(),
+      parameters: merged({}, parameters),
       consecutiveFailures: 0,
     }
-    setParameters(subscription, parameters)
-    this.#active.set(subscription.subscriptionId, subscription)
+    this.#active.set(subscriptionId, subscription)
     for (const pair of pairsOf(subscription)) {
-      const byCallbackUrl = this.#index.get(pair)
-      if (byCallbackUrl === undefined) this.#index.set(pair, new Map([[callbackUrl, subscription]]))
-      else byCallbackUrl.set(callbackUrl, subscription)
+      const byCallbackUrl = this.#index.get(pair) ?? new Map()
+      this.#index.set(pair, byCallbackUrl.set(callbackUrl, subscriptionId))
     }
-    this.#onChange({ kind: 'created', subscription: toRecord(subscription) })
-    return subscription.subscriptionId
+    this.#onChange({ kind: 'created', subscription })
+    return subscriptionId
   }
 
-  #end(subscription: Subscription, reason: EndReason): void {
-    this.#active.delete(subscription.subscriptionId)
-    for (const pair of pairsOf(subscription)) this.#index.get(pair)?.delete(subscription.callbackUrl)
-    this.#onChange({ kind: 'ended', subscription: toRecord(subscription), reason })
+  #change(subscriptionId: number, change: Partial<SubscriptionRecord>): void {
+    const before = this.#active.get(subscriptionId)
+    if (before === undefined) return
+    const subscription = { ...before, ...change }
+    this.#active.set(subscriptionId, subscription)
+    this.#onChange({ kind: 'updated', subscription })
   }
 }
 
 /** Of two with the same callback URL: the whole set of types and the whole set of users are equal. */
-function isDuplicate(existing: Covered, request: Covered): boolean {
+function isDuplicate(existing: SubscriptionRecord, request: SubscriptionRequest): boolean {
   return (
     areEqual(existing.notificationTypes, request.notificationTypes) &&
     areEqual(existing.usernames, request.usernames)
   )
 }
 
-function areEqual(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
-  return a.size === b.size && [...a].every((item) => b.has(item))
+function areEqual(existing: readonly string[], requested: ReadonlySet<string>): boolean {
+  return existing.length === requested.size && existing.every((item) => requested.has(item))
 }
 
 /** A type with a user, as a key: no type has a space. */
@@ -182,21 +168,18 @@ function pairOf(type: NotificationType, username: string): string {
   return `${type} ${username}`
 }
 
-function* pairsOf({ notificationTypes, usernames }: Covered): Generator<string> {
-  for (const type of notificationTypes) for (const username of usernames) yield pairOf(type, username)
-}
-
-function setParameters(subscription: Subscription, changes: Readonly<Record<string, string>>): void {
-  for (const [name, value] of Object.entries(changes)) {
-    subscription.parameters.set(name.toLowerCase(), [name, value])
+function* pairsOf(covers: SubscriptionRequest | SubscriptionRecord): Generator<string> {
+  for (const type of covers.notificationTypes) {
+    for (const username of covers.usernames) yield pairOf(type, username)
   }
 }
 
-function toRecord(subscription: Subscription): SubscriptionRecord {
-  return {
-    ...subscription,
-    notificationTypes: [...subscription.notificationTypes],
-    usernames: [...subscription.usernames],
-    parameters: Object.fromEntries(subscription.parameters.values()),
-  }
+/** Names of headers that differ in case only are the same name. */
+function merged(
+  parameters: Readonly<Record<string, string>>,
+  changes: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  const all = [...Object.entries(parameters), ...Object.entries(changes)]
+  const byName = new Map(all.map((pair) => [pair[0].toLowerCase(), pair]))
+  return Object.fromEntries(byName.values())
 }

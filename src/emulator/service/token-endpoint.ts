@@ -11,6 +11,7 @@ import {
   parseForm,
   Refusal,
   type ServiceAnswer,
+  type ServiceRequest,
 } from './requests.js'
 
 type Identity = Pick<ResolvedEmulatorOptions, 'domain' | 'clientId' | 'clientSecret' | 'credentialsEncoding'>
@@ -24,8 +25,7 @@ type Identity = Pick<ResolvedEmulatorOptions, 'domain' | 'clientId' | 'clientSec
 export async function answerTokenRequest(
   identity: Identity,
   tokens: TokenIssuer,
-  headers: Headers,
-  body: string,
+  { headers, body }: ServiceRequest,
 ): Promise<ServiceAnswer> {
   if (mediaTypeOf(headers.get('content-type')) !== formType) {
     throw invalid(`Content-Type must be ${formType}`)
@@ -35,7 +35,7 @@ export async function answerTokenRequest(
   const grantType = form.get('grant_type')
   if (grantType === undefined) throw invalid('grant_type is missing')
   if (grantType !== 'client_credentials') {
-    throw new Refusal(400, 'unsupported_grant_type', 'grant_type must be client_credentials')
+    throw new Refusal(400, 'grant_type must be client_credentials', { code: 'unsupported_grant_type' })
   }
   // An empty parameter counts as left out (RFC 6749 section 3.2).
   const scope = form.get('scope') || undefined
@@ -59,8 +59,10 @@ function authenticate(identity: Identity, headers: Headers, form: ReadonlyMap<st
       ? form.get('client_id') === clientId && secretInForm === clientSecret
       : authorization.scheme === 'basic' && acceptsBasic(identity, authorization.credentials)
   if (accepted) return
-  throw new Refusal(401, 'invalid_client', 'Client ID or secret is missing or wrong', {
-    'www-authenticate': `Basic realm="${domain.replaceAll(/["\\]/g, '\\$&')}"`,
+  const challenge = `Basic realm="${domain.replaceAll(/["\\]/g, '\\$&')}"`
+  throw new Refusal(401, 'Client ID or secret is missing or wrong', {
+    code: 'invalid_client',
+    headers: { 'www-authenticate': challenge },
   })
 }
 
