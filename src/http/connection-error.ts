@@ -113,12 +113,12 @@ export function toConnectionError(
   if (proxy !== undefined) proxyErrors.add(notSent)
   // A server that is starting sends the TLS alert `internal error`: temporary.
   const isPermanent = isOfTls(code) ? !code.includes('INTERNAL_ERROR') : permanentReason(code) !== undefined
-  const isRefusedByProxy = proxy?.status !== undefined && isProxyRefusal(proxy.status)
+  const isRefusedByProxy = proxy?.refusal !== undefined && isProxyRefusal(proxy.refusal)
   if (isPermanent || isRefusedByProxy) permanentErrors.add(notSent)
   return notSent
 }
 
-function reasonOfProxy({ proxy, schemes, status }: ProxyFailure, code: string): string | undefined {
+function reasonOfProxy({ proxy, refusal: status, schemes }: ProxyFailure, code: string): string | undefined {
   if (status === undefined || !isProxyUnauthorized(status)) return proxyFailures[status ?? code]
   const offer =
     schemes.length === 0 || schemes.includes('Basic')

@@ -52,13 +52,13 @@ function isProxyAddress(address: string): boolean {
 /** No connection to the proxy, or no tunnel through it: nothing was sent to the target. */
 export class ProxyFailure extends Error {
   /**
-   * @param status - what the proxy answered instead of making a tunnel
+   * @param refusal - the status that the proxy answered instead of making a tunnel. Not `status`: that would be the target's
    * @param schemes - the ways to authenticate that the proxy offers
    */
   constructor(
     readonly proxy: HttpProxy,
     override readonly cause: unknown,
-    readonly status?: number,
+    readonly refusal?: number,
     readonly schemes: readonly string[] = [],
   ) {
     super()
