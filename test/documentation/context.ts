@@ -23,6 +23,7 @@ import type { Emulator } from 'notification-subscriber/emulator'
 import type { SubscriptionKeeper } from 'notification-subscriber/keeper'
 import type { DeliverySpool } from 'notification-subscriber/spool'
 import type { DeliveryReceiver, Notification, NotificationHandler } from 'notification-subscriber/webhooks'
+import type { Logger as WinstonLogger } from 'winston'
 
 export { createServer } from 'node:http'
 export { Redis } from 'ioredis'
@@ -55,7 +56,7 @@ export declare const queue: { add(item: object): Promise<void> }
 // Of the keeper.
 export declare const keeper: SubscriptionKeeper
 export declare const redisClient: Redis
-export declare const winstonLogger: { log(level: string, message: string, fields: object): unknown }
+export declare const winstonLogger: WinstonLogger
 export declare const crm: { agents(): Promise<string[]> }
 
 // Of the spool.

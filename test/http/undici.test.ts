@@ -14,6 +14,7 @@ import { baseUrl, subscription } from '../support/fake-service.js'
 import { collectGarbage } from '../support/heap.js'
 import { listen } from '../support/listen.js'
 import { recordingLogger } from '../support/recording-logger.js'
+import { undici8 } from '../support/undici8.js'
 
 const auth = { getAccessToken: () => 'token' }
 
@@ -37,35 +38,30 @@ function clientWith(dispatcher: DispatcherLike): NotificationClient {
   return new NotificationClient({ baseUrl, auth, dispatcher, routes, retry: false })
 }
 
-describe('a mock without an interceptor for a request', () => {
-  const path = '/api/subscriptions'
-
-  function mock7() {
-    const mock = new MockAgent()
-    mock.get(baseUrl).intercept({ method: 'PUT', path }).reply(201)
-    mock.disableNetConnect()
-    return mock
+interface Mock extends DispatcherLike {
+  get(origin: string): {
+    intercept(request: { method: string; path: string }): { reply(status: number): unknown }
   }
+  disableNetConnect(): void
+}
 
-  function mock6() {
-    const mock = new MockAgent6()
-    mock.get(baseUrl).intercept({ method: 'PUT', path }).reply(201)
+test.each<{ version: number; mock: Mock }>([
+  { version: 7, mock: new MockAgent() },
+  { version: 6, mock: new MockAgent6() },
+  ...(undici8 ? [{ version: 8, mock: new undici8.MockAgent() }] : []),
+])(
+  'a mock of undici $version without an interceptor for a request is named, proves that nothing was sent, and is asked once',
+  async ({ mock }) => {
+    mock.get(baseUrl).intercept({ method: 'PUT', path: '/api/subscriptions' }).reply(201)
     mock.disableNetConnect()
-    return mock
-  }
-
-  test.each([
-    ['7', mock7],
-    ['6', mock6],
-  ])('of undici %s is named, proves that nothing was sent, and is asked once', async (_version, mock) => {
     const { lines, ...logger } = recordingLogger()
-    const client = new NotificationClient({ baseUrl, auth, dispatcher: mock(), logger })
+    const client = new NotificationClient({ baseUrl, auth, dispatcher: mock, logger })
     const error = await failureOf(client.createSubscription(subscription))
     expect(error).toMatchObject({ code: 'CONNECTION', requestSent: false })
     expect(String(error)).toContain('the mock has no interceptor for this request')
     expect(lines).toMatchObject([[{ event: 'request.failed' }, expect.any(String)]])
-  })
-})
+  },
+)
 
 test('a mock of one origin answers', async () => {
   const mock = new MockAgent().get(baseUrl)

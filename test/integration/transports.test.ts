@@ -1,7 +1,11 @@
 /** What the client makes of a connection that breaks, at every stage, over every transport (docs/errors.md). */
-import { NotificationClient, type NotificationClientOptions } from 'notification-subscriber'
+import {
+  type DispatcherLike,
+  NotificationClient,
+  type NotificationClientOptions,
+} from 'notification-subscriber'
 import { Agent } from 'undici'
-import { Agent as ForeignAgent } from 'undici6'
+import { Agent as Agent6 } from 'undici6'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
 import { eventually } from '../support/eventually.js'
@@ -9,6 +13,7 @@ import { type Operation, operations, padding } from '../support/operations.js'
 import { recordingLogger } from '../support/recording-logger.js'
 import { type Script, ScriptedServer } from '../support/scripted-server.js'
 import { auth, expectNoSecretIn } from '../support/secrets.js'
+import { undici8 } from '../support/undici8.js'
 import { type Outcome, type Stage, stages } from './stages.js'
 
 const { tls } = createLoopbackCertificate()
@@ -23,31 +28,35 @@ interface TransportUnderTest extends AsyncDisposable {
 
 const nothingToClose = async () => {}
 
+const Agent8 = undici8?.Agent
+
 /** Each transport anew for each call, so that none finds the connection of another. */
-const transports = {
+const transports: Record<string, () => TransportUnderTest> = {
   'its own agent': () => ({ options: {}, [Symbol.asyncDispose]: nothingToClose }),
   'an undici Agent of ours': () => passed(new Agent({ connect: { rejectUnauthorized: false } })),
-  'an Agent of undici 6': () => passed(new ForeignAgent({ connect: { rejectUnauthorized: false } })),
+  'an Agent of undici 6': () => passed(new Agent6({ connect: { rejectUnauthorized: false } })),
+  ...(Agent8 && {
+    'an Agent of undici 8': () => passed(new Agent8({ connect: { rejectUnauthorized: false } })),
+  }),
   fetch: () => ({ options: { fetch: globalThis.fetch }, [Symbol.asyncDispose]: nothingToClose }),
-} satisfies Record<string, () => TransportUnderTest>
+}
 
-type TransportName = keyof typeof transports
-
-function passed(dispatcher: Agent | ForeignAgent): TransportUnderTest {
+function passed(dispatcher: DispatcherLike & { destroy(): Promise<void> }): TransportUnderTest {
   return { options: { dispatcher }, [Symbol.asyncDispose]: () => dispatcher.destroy() }
 }
 
-/**
- * Other outcomes, with transports that do not show when a request leaves: what they were given may have been sent. The
- * errors of Node.js show more of `fetch` than of a dispatcher of another undici.
- */
-const otherwise: Partial<Record<TransportName, Readonly<Record<string, Outcome>>>> = {
-  'an Agent of undici 6': {
-    'accepted and closed': 'lost',
-    'accepted and reset': 'lost',
-    'garbage bytes in place of TLS': 'lost',
-    'accepted, and TLS never answers': 'late',
-  },
+/** Transports that do not show when a request leaves: what they were given may have been sent. */
+const otherUndici: Readonly<Record<string, Outcome>> = {
+  'accepted and closed': 'lost',
+  'accepted and reset': 'lost',
+  'garbage bytes in place of TLS': 'lost',
+  'accepted, and TLS never answers': 'late',
+}
+
+/** By transport and stage. The errors of Node.js show more of `fetch` than of a dispatcher of another undici. */
+const otherwise: Readonly<Record<string, Readonly<Record<string, Outcome>>>> = {
+  'an Agent of undici 6': otherUndici,
+  'an Agent of undici 8': otherUndici,
   fetch: {
     'garbage bytes in place of TLS': 'lost',
     'accepted, and TLS never answers': 'late',
@@ -57,7 +66,7 @@ const otherwise: Partial<Record<TransportName, Readonly<Record<string, Outcome>>
 }
 
 /** Whether Node.js reports this stage to `fetch` as a part of the TLS handshake depends on the moment. */
-const isAmbiguous = (transport: TransportName, { name }: Stage) =>
+const isAmbiguous = (transport: string, { name }: Stage) =>
   transport === 'fetch' && name === 'accepted and reset'
 
 /** For calls that time out: long enough for a busy machine to get the request to the server. */
@@ -65,7 +74,7 @@ const shortTimeoutMs = 4_000
 const longTimeoutMs = 50_000
 
 interface Case {
-  readonly transport: TransportName
+  readonly open: () => TransportUnderTest
   readonly operation: Operation
   readonly script: Script
   readonly timeoutMs: number
@@ -73,11 +82,11 @@ interface Case {
 }
 
 /** Makes one call to a server with this script, and returns how it ended and how often the server saw it. */
-async function outcomeOf({ transport, operation, script, timeoutMs, refused }: Case) {
+async function outcomeOf({ open, operation, script, timeoutMs, refused }: Case) {
   await using server = await ScriptedServer.listen(tls, script)
   if (refused) await server.refuse()
   const logger = recordingLogger()
-  await using underTest = transports[transport]()
+  await using underTest = open()
   const client = new NotificationClient({
     ...underTest.options,
     baseUrl: server.origin,
@@ -93,7 +102,7 @@ async function outcomeOf({ transport, operation, script, timeoutMs, refused }: C
     (error: unknown) => ({ error }),
   )
   await client.close()
-  if (transport === 'its own agent') await server.idle()
+  if (open === transports['its own agent']) await server.idle()
   if ('error' in result) expectNoSecretIn(result.error, logger.lines)
   return { ...result, seen: server.seen }
 }
@@ -129,37 +138,37 @@ function expected(outcome: Outcome, operation: Operation): object {
 const isSlow = (outcome: Outcome) => outcome === 'late' || outcome === 'not sent in time'
 
 /** All operations over the own agent; what differs between transports shows in a create. */
-const cases = (Object.keys(transports) as TransportName[]).flatMap((transport) =>
+const cases = Object.entries(transports).flatMap(([transport, open]) =>
   operations
     .filter(({ name }) => transport === 'its own agent' || name === 'create')
     .flatMap((operation) =>
       stages
         .filter((stage) => !isAmbiguous(transport, stage))
-        .map((stage) => ({ transport, operation, stage })),
+        .map((stage) => ({ transport, open, operation, stage })),
     ),
 )
 
 describe.concurrent('a connection that breaks', () => {
-  test.for(cases)('$transport, $operation.name: $stage.name', async ({ transport, operation, stage }) => {
-    const outcome = otherwise[transport]?.[stage.name] ?? stage.outcome
-    const script = stage.script(operation)
-    const timeoutMs = isSlow(outcome) ? shortTimeoutMs : longTimeoutMs
-    const notSeen = stage.outcome.startsWith('not sent') ? { seen: 0 } : {}
-    expect(await outcomeOf({ transport, operation, script, timeoutMs })).toMatchObject({
-      ...expected(outcome, operation),
-      ...notSeen,
-    })
-  })
-
-  test.for(Object.keys(transports) as TransportName[])(
-    '%s: a refused connection sent nothing',
-    async (transport) => {
-      for (const operation of operations) {
-        const call = { transport, operation, script: () => {}, timeoutMs: longTimeoutMs, refused: true }
-        expect(await outcomeOf(call)).toMatchObject(expected('not sent', operation))
-      }
+  test.for(cases)(
+    '$transport, $operation.name: $stage.name',
+    async ({ transport, open, operation, stage }) => {
+      const outcome = otherwise[transport]?.[stage.name] ?? stage.outcome
+      const script = stage.script(operation)
+      const timeoutMs = isSlow(outcome) ? shortTimeoutMs : longTimeoutMs
+      const notSeen = stage.outcome.startsWith('not sent') ? { seen: 0 } : {}
+      expect(await outcomeOf({ open, operation, script, timeoutMs })).toMatchObject({
+        ...expected(outcome, operation),
+        ...notSeen,
+      })
     },
   )
+
+  test.for(Object.entries(transports))('%s: a refused connection sent nothing', async ([, open]) => {
+    for (const operation of operations) {
+      const call = { open, operation, script: () => {}, timeoutMs: longTimeoutMs, refused: true }
+      expect(await outcomeOf(call)).toMatchObject(expected('not sent', operation))
+    }
+  })
 })
 
 test('no socket is left open by all this', async () => {
