@@ -52,6 +52,10 @@ const marks: readonly Mark[] = [
     product: 'Kong',
     body: /"message": ?"(?:no Route matched with those values|No API key found in request)"/,
   },
+  { product: 'Apache APISIX', body: /^\{"error_msg":"/ },
+  { product: 'Apigee', body: /^\{\s*"fault":\s*\{\s*"faultstring":/ },
+  { product: 'Tyk', headers: { 'x-generator': /^tyk\.io$/ } },
+  { product: 'WSO2 API Manager', body: /^\{\s*"(?:fault":\s*\{\s*")?code":\s*"?9\d{5}\b/ },
   { product: 'openresty', body: /<center>openresty/ },
   { product: 'nginx', body: nginxPage },
   {
@@ -79,9 +83,10 @@ const marks: readonly Mark[] = [
   },
   {
     product: 'Google Cloud Load Balancing',
-    body: /<title>(?:Error \d{3} \([^)]{1,40}\)!!1|\d{3} Server Error)<\/title>/,
+    body: /<title>(?:Error \d{3} \([^)]{1,40}\)!!1|\d{3} Server Error)<\/title>|<title>(\d{3})<\/title>\1 /,
   },
   { product: 'Varnish', body: /<h3>Guru Medi(?:t)?ation:<\/h3>|<p>Varnish cache server<\/p>/ },
+  { product: 'HTTP.sys of Windows', body: /<hr><p>HTTP Error \d{3}\. / },
   { product: 'Fastly', body: /^\s*Fastly error: / },
   { product: 'Squid', headers: { 'x-squid-error': /./ } },
   { product: 'Squid', body: /<title>ERROR: The requested URL could not be retrieved<\/title>/i },

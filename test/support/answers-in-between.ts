@@ -222,6 +222,42 @@ export const madeInBetween: Readonly<Record<string, AnswerShape & { readonly pro
     headers: { ...json, 'x-kong-response-latency': '1' },
     body: '{"message":"Unauthorized"}',
   },
+  'Apache APISIX': {
+    product: 'Apache APISIX',
+    status: 404,
+    headers: { ...json, server: 'APISIX/3.6.0' },
+    body: '{"error_msg":"404 Route Not Found"}\n',
+  },
+  Apigee: {
+    product: 'Apigee',
+    status: 404,
+    headers: json,
+    body: '{"fault":{"faultstring":"Unable to identify proxy for host: default and url: /x","detail":{"errorcode":"messaging.adaptors.http.flow.ApplicationNotFound"}}}',
+  },
+  Tyk: {
+    product: 'Tyk',
+    status: 403,
+    headers: { ...json, 'x-generator': 'tyk.io' },
+    body: '{\n    "error": "Access to this API has been disallowed"\n}',
+  },
+  'WSO2 API Manager': {
+    product: 'WSO2 API Manager',
+    status: 403,
+    headers: json,
+    body: '{"fault":{"code":900908,"message":"Resource forbidden","description":"Access failure"}}',
+  },
+  'HTTP.sys of Windows': {
+    product: 'HTTP.sys of Windows',
+    status: 404,
+    headers: { ...html, server: 'Microsoft-HTTPAPI/2.0' },
+    body: '<!DOCTYPE HTML PUBLIC "-//W3C//DTD HTML 4.01//EN""http://www.w3.org/TR/html4/strict.dtd">\r\n<HTML><HEAD><TITLE>Not Found</TITLE></HEAD>\r\n<BODY><h2>Not Found</h2>\r\n<hr><p>HTTP Error 404. The requested resource is not found.</p>\r\n</BODY></HTML>\r\n',
+  },
+  'Google Cloud Armor': {
+    product: 'Google Cloud Load Balancing',
+    status: 403,
+    headers: html,
+    body: '<!doctype html><meta charset="utf-8"><meta name=viewport content="width=device-width, initial-scale=1"><title>403</title>403 Forbidden',
+  },
   Traefik: {
     product: 'Traefik',
     status: 404,
