@@ -34,6 +34,9 @@ export interface StoredToken {
   readonly remainingMs: number
 }
 
+/** A longer text, in characters, is no token: parsing it would block the process. */
+const maxTextLength = 2 ** 20
+
 /** A store that fails never fails a call: it counts as empty. */
 export class SharedToken {
   readonly #store: KeyValueStore
@@ -53,7 +56,7 @@ export class SharedToken {
   /** The stored token while it is valid. */
   async read(): Promise<StoredToken | undefined> {
     const text = await this.#guarded('get', () => this.#store.get(this.#key))
-    return typeof text === 'string' ? storedToken(text) : undefined
+    return typeof text === 'string' && text.length <= maxTextLength ? storedToken(text) : undefined
   }
 
   /** Stores a token in the background. */

@@ -201,6 +201,8 @@ describe('tokenCache', () => {
     },
   )
 
+  const validToken = () =>
+    JSON.stringify({ accessToken: 'stored', lifetimeMs: 60_000, expiresAtMs: Date.now() + 30_000 })
   const broken = () => {
     throw new Error('store is down, key token-1')
   }
@@ -210,6 +212,7 @@ describe('tokenCache', () => {
     ['holds rubbish', { get: () => '{"accessToken":7}', set() {}, delete() {} }],
     ['holds no JSON', { get: async () => 'rubbish', set() {}, delete() {} }],
     ['holds an object', { get: () => ({}), set() {}, delete() {} }],
+    ['holds more than 1 MiB', { get: () => `${' '.repeat(2 ** 20)}${validToken()}`, set() {}, delete() {} }],
   ])('a store that %s is as good as none', async (_name, store) => {
     const lines: string[] = []
     const log = (fields: object, message: string) => lines.push(JSON.stringify(fields) + message)

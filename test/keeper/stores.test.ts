@@ -71,21 +71,28 @@ test('an older copy makes the id unsure, also without parameters that could prov
 })
 
 describe('what cannot be read', () => {
-  test('is written again, the key is named once, and nothing is replaced', async () => {
-    const world = await settledWorld({ users: 3 })
-    const before = world.ids
-    for (const key of world.store.keys) if (!key.endsWith('check')) world.store.replace(key, '{"version":')
-    await world.time.advance(20 * minute)
-    expect(world.ids).toEqual(before)
-    expect(statesOf(nodeOf(world))).toEqual({ agent0: 'active', agent1: 'active', agent2: 'active' })
-    for (const key of recordKeys(world.store.keys)) expect(world.store.text(key)).toContain('"provenAt"')
-    const told = world.problems.map(({ what }) => what).filter(({ resolved }) => !resolved)
-    expect(new Set(told.map(({ code }) => code))).toEqual(new Set(['STORE']))
-    expect(
-      told.filter(({ message }) => message.includes(recordKeys(world.store.keys)[0] ?? '?')),
-    ).toHaveLength(1)
-    expect(problemCodes(nodeOf(world))).toEqual([])
-  })
+  test.each([
+    ['no JSON', () => '{"version":'],
+    ['longer than 1 MiB', (text = '') => text.padEnd(2 ** 20 + 1)],
+  ])(
+    'because it is %s is written again, the key is named once, and nothing is replaced',
+    async (_what, damaged) => {
+      const world = await settledWorld({ users: 3 })
+      const before = world.ids
+      for (const key of world.store.keys)
+        if (!key.endsWith('check')) world.store.replace(key, damaged(world.store.text(key)))
+      await world.time.advance(20 * minute)
+      expect(world.ids).toEqual(before)
+      expect(statesOf(nodeOf(world))).toEqual({ agent0: 'active', agent1: 'active', agent2: 'active' })
+      for (const key of recordKeys(world.store.keys)) expect(world.store.text(key)).toContain('"provenAt"')
+      const told = world.problems.map(({ what }) => what).filter(({ resolved }) => !resolved)
+      expect(new Set(told.map(({ code }) => code))).toEqual(new Set(['STORE']))
+      expect(
+        told.filter(({ message }) => message.includes(recordKeys(world.store.keys)[0] ?? '?')),
+      ).toHaveLength(1)
+      expect(problemCodes(nodeOf(world))).toEqual([])
+    },
+  )
 
   test.each([
     ['an unknown type', { spec: 'fax https://app.example.com/' }],

@@ -2,12 +2,10 @@
 import * as z from 'zod'
 import { parseJson } from '../../shared/validation.js'
 import { withPauses } from '../timing.js'
-import { type KeeperStore, KeyFailure } from './keeper-store.js'
+import { type KeeperStore, KeyFailure, maxTextLength } from './keeper-store.js'
 import { quickHash } from './processes.js'
 
 const shardCount = 64
-/** A longer text would block the process while reading. Only writing is limited, so stored texts stay readable. */
-const maxShardLength = 2 ** 20
 const shardSchema = z.array(z.string())
 
 export class IndexOfNames {
@@ -65,7 +63,7 @@ export class IndexOfNames {
         const names = change(value)
         if (names.length === value.length) return true
         const next = JSON.stringify(names)
-        if (next.length > maxShardLength) throw this.#store.failKey(key, new Error(fullMessage))
+        if (next.length > maxTextLength) throw this.#store.failKey(key, new Error(fullMessage))
         return this.#store.compareAndSet(key, text, next)
       }),
     )

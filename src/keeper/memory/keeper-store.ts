@@ -20,6 +20,9 @@ export class KeyFailure extends StoreFailure {}
 /** What is stored under a key; without a text there is nothing. */
 type Stored<Value> = Parsed<Value> & { readonly text: string | undefined }
 
+/** A longer text, in characters, would block the process while it is parsed: it counts as unreadable. */
+export const maxTextLength = 2 ** 20
+
 /** Replaces a deleted value, because only `compareAndSet` can check the old one. Counts as missing. */
 export const goneMark = '"gone"'
 
@@ -59,7 +62,7 @@ export class KeeperStore {
       text = await this.#get(key)
     }
     if (text === undefined || text === goneMark) return { text }
-    const parsed = parse(text)
+    const parsed: Parsed<Value> = text.length > maxTextLength ? {} : parse(text)
     if (parsed.value === undefined && parsed.foreignGeneration === undefined) {
       this.#problems.reportOnce('STORE', unreadableMessage(this.#nameOf(key)), key)
     }

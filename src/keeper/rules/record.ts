@@ -65,9 +65,6 @@ export interface Parsed<Value> {
   readonly foreignGeneration?: number | undefined
 }
 
-/** A keeper writes much shorter texts. */
-const maxLength = 2 ** 16
-
 /** The record of another user counts as unreadable. */
 export function parseRecord(text: string, username: string): Parsed<UserRecord> {
   const parsed = parseWith(recordSchema, text)
@@ -79,7 +76,7 @@ export function parseWith<Shape extends z.ZodRawShape>(
   schema: z.ZodObject<Shape>,
   text: string,
 ): Parsed<z.output<z.ZodObject<Shape>>> {
-  const json = text.length > maxLength ? undefined : parseJson(text)
+  const json = parseJson(text)
   const { success, data } = schema.safeParse(json)
   const isKnown = success && Object.keys(Object(json)).every((name) => name in schema.shape)
   const generation = isKnown ? undefined : countSchema.safeParse(Object(json).generation).data

@@ -46,7 +46,6 @@ describe('a record', () => {
 
   test.each([
     ['no JSON', '{"version":'],
-    ['too long', JSON.stringify({ ...full, username: 'x'.repeat(2 ** 16) })],
     ['a list', '[]'],
     ['null', 'null'],
     ...[
