@@ -16,15 +16,16 @@ export interface Content {
 }
 
 /**
- * Reads a body that is not compressed: text, or bytes in UTF-8, UTF-16 or the declared charset, each of them also in base64.
- * A value that was parsed before is returned as it is.
+ * Reads a body that is not compressed: text, or bytes in UTF-8, UTF-16 or the declared charset, each of them also in base64, as
+ * a text in JSON, or as a `Buffer` in JSON. Any other value that was parsed before is returned as it is.
  *
  * @throws `InvalidDeliveryError` if there is no JSON; its message quotes nothing of the body
  */
-export function contentOf(body: unknown, headers?: RequestHeaders): Content {
-  const found = jsonIn(body, headers)
-  if (typeof found === 'string') throw invalidDelivery(body, found)
-  return found
+export function contentOf(body: unknown): Content {
+  const found = jsonIn(body)
+  if (typeof found !== 'string') return found
+  const advice = ': decompress it first, or let a DeliveryReceiver read it'
+  throw invalidDelivery(body, found.startsWith(compressed) ? found + advice : found)
 }
 
 /**
@@ -44,23 +45,50 @@ export function readContent(
 }
 
 /** The content, or what is wrong with the body: the rest of a sentence that begins with "the body". */
-function jsonIn(body: unknown, headers?: RequestHeaders): Content | string {
-  if (typeof body !== 'string' && !isBytes(body)) return { body, value: body }
+function jsonIn(body: unknown, headers?: RequestHeaders, mayBeWrapped = true): Content | string {
   const text = textOf(body)
-  const value = text === undefined ? undefined : parseJson(text)
-  if (value !== undefined) return { body, value }
-  const inBase64 = bytesOfBase64(text)
-  const found = inBase64 && jsonIn(inBase64, headers)
+  const value = jsonValueOf(body, text)
+  const inside = mayBeWrapped ? insideOf(text, value) : undefined
+  const found = inside === undefined ? undefined : jsonIn(inside, headers, false)
   // Numbers are base64, too.
   if (typeof found === 'object' && Object(found.value) === found.value) return found
-  return typeof body === 'string' ? problemOf(body) : (jsonInCharset(body, headers) ?? problemOf(text, body))
+  if (typeof found === 'string' && found.startsWith(compressed)) return found
+  if (value !== undefined || !isData(body)) return { body, value }
+  return (isBytes(body) && jsonInCharset(body, headers)) || problemOf(text, body)
+}
+
+function isData(body: unknown): body is string | Bytes {
+  return typeof body === 'string' || isBytes(body)
 }
 
 const byteOrderMark = '\uFEFF'
 
-function textOf(body: string | Bytes): string | undefined {
-  if (typeof body !== 'string') return decodedText(body)
+/** `undefined` for bytes in another charset, and for a value that was parsed before. */
+function textOf(body: unknown): string | undefined {
+  if (typeof body !== 'string') return isBytes(body) ? decodedText(body) : undefined
   return body.startsWith(byteOrderMark) ? body.slice(1) : body
+}
+
+function jsonValueOf(body: unknown, text: string | undefined): unknown {
+  if (text !== undefined) return parseJson(text)
+  return isBytes(body) ? undefined : body
+}
+
+/** What adapters and queues have wrapped, once: a text in JSON, a `Buffer` in JSON, bytes in base64. */
+function insideOf(text: string | undefined, value: unknown): string | Uint8Array | undefined {
+  if (typeof value === 'string') return value
+  return value === undefined ? bytesOfBase64(text) : bytesOfBuffer(value)
+}
+
+/** The bytes of `{ type: 'Buffer', data: [123, 34] }`: so JSON has a `Buffer` of Node.js. */
+function bytesOfBuffer(value: unknown): Uint8Array | undefined {
+  try {
+    const { type, data } = Object(value)
+    return type === 'Buffer' && Array.isArray(data) ? Uint8Array.from(data) : undefined
+  } catch {
+    // Its getters throw.
+    return undefined
+  }
 }
 
 function jsonInCharset(body: Bytes, headers?: RequestHeaders): Content | undefined {
@@ -72,10 +100,12 @@ function jsonInCharset(body: Bytes, headers?: RequestHeaders): Content | undefin
   return undefined
 }
 
-/** Why there is no JSON in a text, or in bytes, which may have a text. */
-function problemOf(text: string | undefined, bytes?: Bytes): string {
-  const format = bytes && formatOf(bytesOf(bytes))
-  if (format !== undefined) return `is compressed with ${format}`
+const compressed = 'is compressed with'
+
+/** Why there is no JSON in a body with this text. */
+function problemOf(text: string | undefined, body: string | Bytes): string {
+  const format = typeof body === 'string' ? undefined : formatOf(bytesOf(body))
+  if (format !== undefined) return `${compressed} ${format}`
   if (text === undefined) return 'is not UTF-8'
   if (text.trim() === '') return 'is empty'
   try {
@@ -162,10 +192,12 @@ async function decompressedContent(
   throw invalidDelivery(received, reason)
 }
 
-/** The bytes of a body, or those that it has in base64. */
+/** The bytes of a body, or those that are wrapped in it. */
 function encodedBytes(body: unknown): Uint8Array | undefined {
-  if (!isBytes(body)) return bytesOfBase64(body)
-  return bytesOfBase64(decodedText(body)) ?? bytesOf(body)
+  const text = textOf(body)
+  const inside = insideOf(text, jsonValueOf(body, text))
+  if (isBytes(inside)) return inside
+  return isBytes(body) ? bytesOf(body) : undefined
 }
 
 /** By the first bytes, which cannot begin JSON (RFC 1952 section 2.3.1, RFC 1950 section 2.2, RFC 8878 section 3.1.1). */
@@ -189,11 +221,8 @@ async function decompress(
 ): Promise<{ readonly read: ReadBody<Uint8Array>; readonly failure?: string }> {
   try {
     // Narrows the type only: a body is never in shared memory.
-    const compressed: ReadableStream<Uint8Array<ArrayBuffer>> = new Blob([
-      bytes as Uint8Array<ArrayBuffer>,
-    ]).stream()
-    const content: ReadableStream<Uint8Array> = compressed.pipeThrough(decompressorOf(format))
-    return { read: await readWebStream(content, maxBytes) }
+    const compressed: ReadableStream<Uint8Array> = new Blob([bytes as Uint8Array<ArrayBuffer>]).stream()
+    return { read: await readWebStream(compressed.pipeThrough(decompressorOf(format)), maxBytes) }
   } catch (thrown) {
     const { body, cause = thrown } = errorOf(noBytes, thrown)
     return { read: { body: isBytes(body) ? bytesOf(body) : noBytes }, failure: messageOf(cause) }
@@ -211,19 +240,12 @@ interface Decompressor {
 /** Every runtime decompresses gzip and deflate. Node.js has the other formats, too, older ones not as web streams. */
 function decompressorOf(format: string): Decompressor {
   try {
-    return new DecompressionStream(
-      format as ConstructorParameters<typeof DecompressionStream>[0],
-    ) as object as Decompressor
+    return new DecompressionStream(format as 'gzip') as object as Decompressor
   } catch (error) {
     const load = globalThis.process?.getBuiltinModule
-    const zlib: Zlib = Object(load?.('node:zlib'))
+    const zlib = Object(load?.('node:zlib'))
     const make = format === 'brotli' ? zlib.createBrotliDecompress : zlib.createZstdDecompress
     if (make === undefined) throw error
     return load('node:stream').Duplex.toWeb(make()) as object as Decompressor
   }
-}
-
-/** Zstandard is not in every Node.js. */
-type Zlib = Partial<typeof import('node:zlib')> & {
-  createZstdDecompress?(): import('node:zlib').BrotliDecompress
 }

@@ -190,6 +190,8 @@ describe('the forms of a body', () => {
     ['an ArrayBuffer of another realm', runInNewContext('Uint8Array.from(bytes).buffer', { bytes })],
     ['a Uint8Array of another realm', runInNewContext('Uint8Array.from(bytes)', { bytes })],
     ['an object', JSON.parse(text)],
+    ['an object of a Buffer', JSON.parse(JSON.stringify(Buffer.from(text)))],
+    ['a JSON string', JSON.stringify(text)],
     ['an object of another realm', runInNewContext('JSON.parse(text)', { text })],
     ['an object without a prototype', Object.assign(Object.create(null), JSON.parse(text))],
   ])('%s is read', (_, body) => {
@@ -226,7 +228,7 @@ describe('the error', () => {
     ['a form body', 'notification=1', [[]]],
     ['an array', '[{}]', [[]]],
     ['JSON null', 'null', [[]]],
-    ['a JSON string', '"{}"', [[]]],
+    ['a JSON string', '"text"', [[]]],
     ['nothing', undefined, [[]]],
     ['a promise', Promise.resolve('{}'), [[]]],
     ['a Request', new Request('https://app.example.com'), [[]]],
