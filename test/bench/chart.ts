@@ -1,5 +1,5 @@
 /** The comparisons as a picture: how many times as fast as each peer, with the range over the rounds. */
-import { type Comparison, isComparison, type Row, significant } from './report.js'
+import { type Comparison, isComparison, limitMark, type Row, significant } from './report.js'
 
 const width = 860
 const labelWidth = 400
@@ -9,7 +9,7 @@ const right = 70
 
 /** An SVG that follows the reader's light or dark scheme. */
 export function chartOf(rows: readonly Row[], caption: string): string {
-  const compared = rows.filter(isComparison)
+  const compared = rows.filter(isComparison).filter(({ peer }) => !peer.startsWith(limitMark))
   const height = top + compared.length * rowHeight + 44
   const largest = Math.max(...compared.map(({ timesAsFast }) => timesAsFast.max), 2)
   const smallest = Math.min(...compared.map(({ timesAsFast }) => timesAsFast.min), 0.5)

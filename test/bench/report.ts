@@ -12,12 +12,17 @@ import {
 export interface Comparison {
   readonly what: string
   readonly ours: string
-  /** The name of the other library, and its figure. */
+  /** The name of the other library, and its figure; a limit begins with {@link limitMark}. */
   readonly peer: string
   readonly ratio: string
   /** How many times as fast as the peer ours is. */
   readonly timesAsFast: Omit<Ratio, 'round'>
 }
+
+/** What no user takes instead: it does only a part of the work, and shows how fast the whole could be at best. */
+const limits = ['undici pool.request', 'bare node:http', 'JSON.parse', 'a bare append', 'without the spool']
+
+export const limitMark = 'limit: '
 
 /** A figure of the package alone. */
 export interface Fact {
@@ -83,7 +88,7 @@ export function comparisons<Peer extends string, T>(
     return {
       what,
       ours: figures(measured.ours[round]),
-      peer: `${peer} ${figures(measured[peer][round])}`,
+      peer: `${limits.includes(peer) ? limitMark : ''}${peer} ${figures(measured[peer][round])}`,
       ratio: `${significant(median)} (${significant(min)}..${significant(max)})`,
       timesAsFast: compared.isTime ? { median: 1 / median, min: 1 / max, max: 1 / min } : ratio,
     }
