@@ -35,7 +35,7 @@ export class ProgramFolder implements AsyncDisposable {
     await writeFile(join(path, 'package.json'), JSON.stringify({ private: true, type: 'module' }))
     await writeFile(join(path, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
     for (const block of blocks) await writeFile(join(path, `${files.get(block.name)}.ts`), moduleOf(block))
-    const tsc = join(root, 'node_modules/typescript/bin/tsc')
+    const tsc = join(root, 'node_modules/.bin/tsc')
     await run(process.execPath, [tsc, '--project', path], { cwd: path }).catch(({ stdout }) => {
       throw new Error(`TypeScript says, in an empty folder:\n${stdout}`)
     })
