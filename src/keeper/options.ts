@@ -12,6 +12,7 @@ import {
 } from '../shared/validation.js'
 import { maxDelayMs } from '../shared/waits.js'
 import {
+  type AssociatedValues,
   associatedValuesProblem,
   checkAssociatedValues,
   headersSchema,
@@ -105,30 +106,42 @@ const callOptions = z.lazy(() =>
 const sweepOptions = z.lazy(() => callOptions.unwrap().extend({ allowRemovals: z.boolean().optional() }))
 
 /** @throws `InvalidRequestError` for wrong options of one call: nothing was done */
-export function validateCallOptions(
+export function validateCall(
   method: 'sweep' | 'rotateParameters' | 'unsubscribeAll',
   options: unknown,
 ): void {
-  validate<unknown>(
-    method === 'sweep' ? sweepOptions : callOptions,
-    options,
-    invalidRequest(`${method} cannot do this`),
-  )
+  const schema = method === 'sweep' ? sweepOptions : callOptions
+  validate<unknown>(schema, options, invalidRequest(`${method} cannot do this`))
 }
 
 /**
- * Validates the new values of a rotation, and what they make of the present ones.
+ * The present parameters and headers with those changed that a rotation names.
  *
- * @returns all values afterwards
  * @throws `InvalidRequestError`: nothing was done
  */
-export function validateRotation(
-  values: UpdateSubscriptionParametersInput,
-  merge: (changes: UpdateSubscriptionParametersInput) => UpdateSubscriptionParametersInput,
+export function rotated(
+  present: UpdateSubscriptionParametersInput,
+  changes: UpdateSubscriptionParametersInput,
 ): UpdateSubscriptionParametersInput {
   const refuse = invalidRequest('rotateParameters cannot do this')
-  const merged = merge(validate(updateSubscriptionParametersInputSchema, values, refuse))
-  const message = associatedValuesProblem(merged)
+  const { parameters, headers } = validate(updateSubscriptionParametersInputSchema, changes, refuse)
+  const changed = new Set(namesOf({ parameters, headers }))
+  const merge = (before: AssociatedValues = {}, after: AssociatedValues = {}) => {
+    const kept = Object.entries(before).filter(([name]) => !changed.has(name.toLowerCase()))
+    const all = { ...Object.fromEntries(kept), ...after }
+    return Object.keys(all).length > 0 ? all : undefined
+  }
+  const values = {
+    parameters: merge(present.parameters, parameters),
+    headers: merge(present.headers, headers),
+  }
+  const message = associatedValuesProblem(values)
   if (message !== undefined) throw refuse([{ path: [], message }])
-  return merged
+  return values
+}
+
+/** Names of parameters and headers, in lower case. */
+export function namesOf({ parameters, headers }: UpdateSubscriptionParametersInput): readonly string[] {
+  const names = Object.keys({ ...parameters, ...headers })
+  return names.map((name) => name.toLowerCase()).sort()
 }

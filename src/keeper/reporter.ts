@@ -16,11 +16,11 @@ export class Reporter {
     const { logger, name } = options
     const log = logOf(logger)
     const consoleLog = consoleLogOf(logger)
-    // People read the console; a logger has its own format for times.
-    const readable = logger === undefined ? withReadableTimes : (fields: LogFields) => fields
     this.log = (level, fields, message) => log(level, { ...fields, keeper: name }, message)
-    this.#consoleLog = (level, fields, message) =>
-      consoleLog(level, readable({ ...fields, keeper: name }), message)
+    this.#consoleLog = (level, fields, message) => {
+      const shown = logger === undefined ? withDates(fields) : fields
+      consoleLog(level, { ...shown, keeper: name }, message)
+    }
     this.#options = options
   }
 
@@ -50,12 +50,11 @@ export class Reporter {
   }
 }
 
-function withReadableTimes(fields: LogFields): LogFields {
-  const entries = Object.entries(fields).map(([name, value]) => {
-    const date = new Date(name.endsWith('At') && typeof value === 'number' ? value : Number.NaN)
-    return [name, Number.isNaN(date.getTime()) ? value : date.toISOString()]
-  })
-  return { ...fields, ...Object.fromEntries(entries) }
+/** People read the console; a logger has its own format for times. */
+function withDates(fields: LogFields): LogFields {
+  const isTime = ([name, value]: [string, unknown]) => name.endsWith('At') && typeof value === 'number'
+  const times = Object.entries(fields).filter(isTime)
+  return { ...fields, ...Object.fromEntries(times.map(([name, at]) => [name, new Date(Number(at))])) }
 }
 
 interface OpenProblem {

@@ -2,19 +2,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { channelFor, traced } from '../shared/tracing.js'
 import type { UpdateSubscriptionParametersInput } from '../subscriptions/schemas.js'
-import { Deliveries } from './loop/deliveries.js'
-import { CircuitBreaker, Limiter, RouteTrust } from './loop/outage-and-limits.js'
-import { Queue, type QueueParts, type SweepRequest } from './loop/queue.js'
-import { Reconciler } from './loop/reconcile.js'
-import { Schedule } from './loop/schedule.js'
+import { basicsOf } from './basics.js'
+import { Queue, type SweepRequest } from './loop/queue.js'
 import { Configuration } from './memory/configuration.js'
-import { IndexOfNames } from './memory/index-of-names.js'
-import { KeeperStore } from './memory/keeper-store.js'
-import { Processes } from './memory/processes.js'
-import { RosterReader } from './memory/roster.js'
-import { type User, Users } from './memory/users.js'
-import { resolveOptions, validateCallOptions, validateRotation } from './options.js'
-import { Reporter } from './reporter.js'
+import { type Parts, type User, Users } from './memory/users.js'
+import { validateCall } from './options.js'
 import { absorb } from './rules/record.js'
 import { longAgo, now } from './timing.js'
 import type {
@@ -51,30 +43,15 @@ const channel = channelFor('sweep')
  */
 export class SubscriptionKeeper implements AsyncDisposable {
   readonly #inOwnContext = AsyncLocalStorage.snapshot()
-  readonly #parts: QueueParts
+  readonly #parts: Parts
   readonly #queue: Queue
 
   /** @throws `ConfigurationError` that lists every problem of the options */
   constructor(options: SubscriptionKeeperOptions) {
-    const resolved = resolveOptions(options)
-    const { name, sweepIntervalMs } = resolved
-    const reporter = new Reporter(resolved)
-    const { problems } = reporter
-    const schedule = new Schedule(resolved)
-    const store = new KeeperStore(resolved.store, name, resolved.client.service, problems)
-    const processes = new Processes(store)
-    const configuration = new Configuration(resolved, { store, problems, processes, schedule })
-    const index = new IndexOfNames(store)
-    const memory = { store, index, configuration, processes, problems, schedule }
-    const users = new Users({ ...memory, sweepIntervalMs })
-    const circuit = new CircuitBreaker(problems)
-    const parts = { ...resolved, ...memory, users, circuit, reporter }
-    const deliveries = new Deliveries(parts)
-    const roster = new RosterReader(parts)
-    const routes = new RouteTrust(problems)
-    const limiter = new Limiter(circuit, processes, resolved)
-    const reconciler = new Reconciler({ ...parts, routes, limiter })
-    this.#parts = { ...parts, deliveries, roster, reconciler }
+    const basics = basicsOf(options)
+    const configuration = new Configuration(basics)
+    const users = new Users({ ...basics, configuration })
+    this.#parts = { ...basics, configuration, users }
     this.#queue = new Queue(this.#parts)
   }
 
@@ -83,8 +60,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
    * `receiver.onAny(keeper.observe)`. Synchronous, and never throws.
    */
   readonly observe = (_notification: unknown, context: { readonly subscriptionId: number }): void => {
-    const { hasJustWoken, isWatching } = this.#queue
-    if (!hasJustWoken) this.#parts.deliveries.observe(context?.subscriptionId, isWatching)
+    this.#queue.observe(context?.subscriptionId)
   }
 
   /**
@@ -96,7 +72,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
    * @throws `InvalidRequestError` for unknown options; the reason of `signal`, which ends this wait, but not the sweep
    */
   async sweep(options: SweepOptions = {}): Promise<SweepReport> {
-    validateCallOptions('sweep', options)
+    validateCall('sweep', options)
     const { allowRemovals = false } = options
     return this.#sweep({ allowRemovals, provenSince: now() }, options)
   }
@@ -107,7 +83,6 @@ export class SubscriptionKeeper implements AsyncDisposable {
    * {@link SubscriptionKeeper.stop}. Does nothing if the watch is running.
    */
   start(): void {
-    if (this.#queue.isWatching) return
     this.#inOwnContext(() => this.#queue.watch(() => this.#sweep({ provenSince: longAgo }, {})))
   }
 
@@ -135,9 +110,8 @@ export class SubscriptionKeeper implements AsyncDisposable {
     values: UpdateSubscriptionParametersInput,
     options: Pick<SweepOptions, 'signal' | 'onProgress'> = {},
   ): Promise<RotationReport> {
-    validateCallOptions('rotateParameters', options)
-    const configuration = this.#parts.configuration
-    configuration.rotate(validateRotation(values, (changes) => configuration.merged(changes)))
+    validateCall('rotateParameters', options)
+    this.#parts.configuration.rotate(values)
     const report = await this.#sweep({ provenSince: now() }, options)
     const confirmed: string[] = []
     const pending = report.failed
@@ -200,7 +174,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
    * but not the sweep
    */
   async unsubscribeAll(options: Pick<SweepOptions, 'signal' | 'onProgress'> = {}): Promise<SweepReport> {
-    validateCallOptions('unsubscribeAll', options)
+    validateCall('unsubscribeAll', options)
     await this.stop()
     const report = await this.#sweep({ provenSince: now(), wantsNone: true }, options)
     this.#refuseIfNothingWasDone('unsubscribeAll')

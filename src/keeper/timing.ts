@@ -25,6 +25,8 @@ export const claimStaleMs = 2 * minute
 export const claimLookMs = 10_000
 /** How often the configuration is read, and at most the roster after another process has removed a user. */
 export const lookMs = 30_000
+/** How often a superseded process looks whether it may come back. */
+export const supersededLookMs = 10_000
 /** A delivery may be the late third failure: it proves the subscription at its arrival time minus this. */
 export const deliveryLagMs = 1 * minute
 /** The wait after an unreadable answer to a create, or for a wrong route. */

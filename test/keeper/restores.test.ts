@@ -238,25 +238,3 @@ describe('a change of the configuration', () => {
     expect(problemCodes(nodeOf(world, 1))).toEqual([])
   })
 })
-
-test('a new release that writes what this one cannot read supersedes it, and is not written over', async () => {
-  const generation = Date.UTC(2030, 0, 1)
-  for (const key of ['coaching:configuration', 'user']) {
-    const world = await settledWorld({ users: 1 })
-    const stored = world.store.keys.find((each) => each.includes(key)) ?? ''
-    const known = JSON.parse(world.store.text(stored) ?? '')
-    const newer = JSON.stringify({ ...known, generation, spec: { format: 2 } })
-    world.store.replace(stored, newer)
-    await world.time.advance(20 * minute)
-    const [node] = world.nodes
-    expect(node && problemCodes(node)).toEqual(['SUPERSEDED'])
-    const before = world.requests.length
-    await world.time.advance(hour)
-    expect(world.requests.length).toBe(before)
-    expect(world.store.text(stored)).toBe(newer)
-    const restarted = world.start()
-    await world.time.advance(hour)
-    expect(problemCodes(restarted)).toEqual(['SUPERSEDED'])
-    expect(world.store.text(stored)).toBe(newer)
-  }
-})

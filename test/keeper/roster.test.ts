@@ -24,6 +24,21 @@ describe('a user who', () => {
     expect(texts.filter((text) => text.includes('agent2'))).toEqual([])
   })
 
+  test('leaves while two processes sweep is removed once: the claim of one is no lost answer for the other', async () => {
+    for (let seed = 0; seed < 10; seed++) {
+      const world = await settledWorld({ users: 2, processes: 2, seed })
+      world.wanted.delete('agent0')
+      const leftAtMs = world.time.nowMs
+      const [first, second] = world.nodes
+      void second?.process.run(() => second.keeper.sweep())
+      await world.time.advance(seed * 30)
+      void first?.process.run(() => first.keeper.sweep())
+      await world.time.advance(minute)
+      const requests = world.requestsSince(leftAtMs).filter((each) => each.endsWith(' agent0'))
+      expect(requests).toEqual(['unsubscribe agent0', 'create agent0', 'unsubscribe agent0'])
+    }
+  })
+
   test('comes, or comes back, is subscribed within an interval, once', async () => {
     const world = await settledWorld({ users: 5, processes: 3 })
     world.wanted.delete('agent0')

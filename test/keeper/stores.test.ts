@@ -39,8 +39,6 @@ describe('a store that was emptied', () => {
         .map((name) => `${name} replaced`)
         .sort(),
     )
-    const told = world.problems.filter(({ what }) => what.code === 'STORE').map(({ what }) => what.resolved)
-    expect(told).toEqual([false, true])
     expect(world.service.active('keeper')).toHaveLength(20)
   })
 })
@@ -93,6 +91,15 @@ describe('what cannot be read', () => {
       expect(problemCodes(nodeOf(world))).toEqual([])
     },
   )
+
+  test('is a text of more than a million characters, which is not parsed', async () => {
+    const world = await settledWorld({ users: 1 })
+    const index = world.store.keys.find((key) => key.includes(':members:')) ?? ''
+    world.store.replace(index, `["agent0"${' '.repeat(2 ** 20)}]`)
+    await world.time.advance(20 * minute)
+    expect(world.store.text(index)).toBe('["agent0"]')
+    expect(world.problems[0]?.what).toMatchObject({ code: 'STORE', message: expect.stringContaining(index) })
+  })
 
   test.each([
     ['an unknown type', { spec: 'fax https://app.example.com/' }],
@@ -203,21 +210,6 @@ test('a store that is down for the first minutes: the roster is read when it is 
   world.store.mode = 'working'
   await world.time.advance(minute)
   expect(world.service.active('keeper')).toHaveLength(2)
-})
-
-test('one user in a lasting conflict does not make the store look emptied', async () => {
-  const world = worldOf({ users: 1, keeper: { existing: 'report' } })
-  const request = {
-    ...world.configuration,
-    usernames: ['agent0', 'outsider'],
-    recreateIfExists: false,
-    parameters: {},
-  }
-  world.service.create(request, 'another app')
-  const node = world.start()
-  await world.time.advance(6 * hour)
-  expect(problemCodes(node)).toEqual(['CONFLICT'])
-  expect(world.problems.map(({ what }) => what.code)).not.toContain('STORE')
 })
 
 test.each([1, 'OK', undefined, null])(

@@ -1,5 +1,5 @@
 /** Deliveries prove known subscriptions. Deliveries of unknown subscriptions are a `STRAY`. */
-import type { RosterParts } from '../memory/roster.js'
+import type { Parts } from '../memory/users.js'
 import { deliveryLagMs, jitter, minute, now } from '../timing.js'
 
 /** An unknown subscription is forgotten after this time without a delivery. */
@@ -8,10 +8,10 @@ const memoryMs = 60 * minute
 const maxUnknown = 1_000
 
 export class Deliveries {
-  readonly #parts: RosterParts
+  readonly #parts: Parts
   readonly #unknown = new Map<number, { firstSince: number; lastSince: number }>()
 
-  constructor(parts: RosterParts) {
+  constructor(parts: Parts) {
     this.#parts = parts
   }
 
@@ -21,8 +21,7 @@ export class Deliveries {
     const user = users.byId.get(id)
     if (user === undefined) {
       // The command line's `check` delivers with the id 0, which no subscription has.
-      const mayBeStray =
-        Number.isSafeInteger(id) && id !== 0 && !users.byId.has(id) && !users.formerIds.has(id)
+      const mayBeStray = Number.isSafeInteger(id) && id !== 0 && !users.byId.has(id)
       if (!isWatching || !reportStrays || !mayBeStray) return
       const unknown = this.#unknown.get(id) ?? { firstSince: now(), lastSince: now() }
       unknown.lastSince = now()
@@ -44,16 +43,15 @@ export class Deliveries {
    */
   reportStrays(areRecordsRead: boolean): void {
     const { problems, sweepIntervalMs, users } = this.#parts
-    // Every record was read in this time: another process may have made the subscription.
+    // Every record was read in this time: another process may have made the subscription. Late deliveries of a subscription
+    // that was replaced end sooner.
     const patienceMs = sweepIntervalMs * (1 + jitter)
-    users.forgetFormerIds(now() - 2 * sweepIntervalMs)
     for (const [id, unknown] of this.#unknown) {
       if (!areRecordsRead) unknown.firstSince = now()
-      const isKnown = users.byId.has(id) || users.formerIds.has(id)
-      if (isKnown || now() - unknown.lastSince > memoryMs) {
+      if (users.byId.has(id) || now() - unknown.lastSince > memoryMs) {
         this.#unknown.delete(id)
         problems.resolve('STRAY', id)
-      } else if (now() - unknown.firstSince >= patienceMs) {
+      } else if (unknown.lastSince - unknown.firstSince >= patienceMs) {
         problems.begin('STRAY', strayMessage(id), { about: id, subscriptionId: id })
       }
     }

@@ -3,7 +3,6 @@ import { ApiError } from '../../errors.js'
 import type { Operation } from '../../shared/routes.js'
 import { excerpt, messageOf, wholeMessageOf } from '../../shared/text.js'
 import type { Processes } from '../memory/processes.js'
-import type { User } from '../memory/users.js'
 import type { ResolvedOptions } from '../options.js'
 import type { Problems } from '../reporter.js'
 import { brokenAnswerMs, delay, now, retryWaitMs } from '../timing.js'
@@ -12,10 +11,7 @@ import type { Failure } from './call.js'
 /** This many different users who fail in a row are an outage. */
 const usersOfAnOutage = 3
 
-type OutageKind = Extract<Failure['kind'], 'CREDENTIALS' | 'SERVICE' | 'REFUSED'>
-
 interface Outage {
-  readonly kind: OutageKind
   readonly error: unknown
   readonly failures: number
   /** When the next test may be made; monotonic. */
@@ -55,32 +51,31 @@ export class CircuitBreaker {
 
   succeeded(): void {
     this.#failedInARow.clear()
-    if (this.#outage !== undefined) this.#problems.resolve(codeOf(this.#outage.kind))
     this.#outage = undefined
+    this.#problems.resolve('CREDENTIALS')
+    this.#problems.resolve('SERVICE')
   }
 
-  /** @param userCount - with fewer users than three, all of them make an outage */
-  failed({ schedule, username }: User, { kind, error, retryAfterMs }: Failure, userCount: number): void {
+  /**
+   * @param isRepeated - whether the user's last call failed, too
+   * @param userCount - with fewer users than three, all of them make an outage
+   */
+  failed(username: string, failure: Failure, isRepeated: boolean, userCount: number): void {
+    const { kind, error, retryAfterMs } = failure
     // Nothing was sent, so the service's state is unknown.
     if (kind !== 'CREDENTIALS' && kind !== 'SERVICE' && kind !== 'REFUSED') return
-    const before = this.#outage
-    // In an outage, any other call was already in flight.
-    if (before !== undefined && this.#tester !== username) return
-    // Refused again: that is this user's own.
-    if (before === undefined && kind === 'REFUSED' && schedule.failures > 0) return
-    this.#failedInARow.add(username)
-    if (before === undefined && this.#failedInARow.size < Math.min(usersOfAnOutage, userCount)) return
-    const failures = (before?.failures ?? 0) + 1
-    this.#outage = { kind, error, failures, nextTestFrom: now() + retryWaitMs(failures, retryAfterMs) }
-    if (before !== undefined && codeOf(before.kind) !== codeOf(kind))
-      this.#problems.resolve(codeOf(before.kind))
+    if (this.#outage === undefined) {
+      // Refused again: that is this user's own.
+      if (kind === 'REFUSED' && isRepeated) return
+      this.#failedInARow.add(username)
+      if (this.#failedInARow.size < Math.min(usersOfAnOutage, userCount)) return
+    } else if (this.#tester !== username) return // The call was already in flight.
+    const failures = (this.#outage?.failures ?? 0) + 1
+    this.#outage = { error, failures, nextTestFrom: now() + retryWaitMs(failures, retryAfterMs) }
     const message = `${outageMessages[kind]} ${testMessage} The last error: ${excerpt(wholeMessageOf(error), 500)}`
-    this.#problems.begin(codeOf(kind), message, { error })
+    this.#problems.resolve(kind === 'CREDENTIALS' ? 'SERVICE' : 'CREDENTIALS')
+    this.#problems.begin(kind === 'CREDENTIALS' ? kind : 'SERVICE', message, { error })
   }
-}
-
-function codeOf(kind: OutageKind): 'CREDENTIALS' | 'SERVICE' {
-  return kind === 'CREDENTIALS' ? kind : 'SERVICE'
 }
 
 /** What runs from a start or a sweep until the next stop. */
@@ -103,7 +98,7 @@ export class Limiter {
   constructor(
     circuit: CircuitBreaker,
     processes: Processes,
-    { concurrency, maxRequestsPerSecond }: ResolvedOptions,
+    { concurrency, maxRequestsPerSecond }: Pick<ResolvedOptions, 'concurrency' | 'maxRequestsPerSecond'>,
   ) {
     this.#circuit = circuit
     this.#processes = processes
@@ -151,6 +146,8 @@ export class RouteTrust {
   readonly #wrong = new Map<Operation, number>()
   /** The users who test unproven routes. */
   readonly #testers = new Map<Operation, string>()
+  /** Users who wait for those tests. */
+  readonly #waiting: (() => void)[] = []
 
   constructor(problems: Problems) {
     this.#problems = problems
@@ -165,31 +162,47 @@ export class RouteTrust {
     return now() >= (this.#wrong.get(route) ?? 0)
   }
 
-  /** Whether the route may be called for this user: one user at a time tests an unproven route. {@link end} must follow. */
-  begin(route: Operation, username: string): boolean {
-    if (this.isProven(route)) return true
-    const tester = this.#testers.get(route) ?? username
-    this.#testers.set(route, tester)
-    return tester === username
+  /** One user at a time tests an unproven route; the others wait. {@link end} must follow. @returns whether this user waited */
+  async begin(route: Operation, username: string): Promise<boolean> {
+    let hasWaited = false
+    for (; this.mayTry(route) && !this.isProven(route); hasWaited = true) {
+      const tester = this.#testers.get(route) ?? username
+      this.#testers.set(route, tester)
+      if (tester === username) break
+      // Two users who test a route each, and wait for the other, would wait for ever.
+      this.end(username)
+      await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    }
+    return hasWaited
   }
 
   end(username: string): void {
-    for (const [route, tester] of this.#testers) if (tester === username) this.#testers.delete(route)
+    for (const [route, tester] of this.#testers) {
+      if (tester !== username) continue
+      this.#testers.delete(route)
+      this.#wake()
+    }
+  }
+
+  #wake(): void {
+    for (const resume of this.#waiting.splice(0)) resume()
   }
 
   prove(route: Operation): void {
     this.#proven.add(route)
+    this.#wake()
     if (this.#wrong.delete(route) && this.#wrong.size === 0) this.#problems.resolve('ROUTES')
   }
 
   refute(route: Operation, error: unknown): void {
     this.#wrong.set(route, now() + brokenAnswerMs)
+    this.#wake()
     this.#problems.begin('ROUTES', routesMessage([...this.#wrong.keys()], error), { error })
   }
 }
 
 const testMessage = 'One call at a time, from every 5 s to every 5 min, tests whether it is over.'
-const outageMessages: Readonly<Record<OutageKind, string>> = {
+const outageMessages = {
   CREDENTIALS:
     'The credentials are refused: check the client ID and the secret, and that access was not ended.',
   SERVICE: 'The service fails or cannot be reached.',

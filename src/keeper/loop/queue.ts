@@ -3,10 +3,9 @@ import { singleFlight } from '../../shared/calls.js'
 import { backoffMs, settlesWithin } from '../../shared/waits.js'
 import { supersededMessage } from '../memory/configuration.js'
 import { StoreFailure } from '../memory/keeper-store.js'
-import type { RosterParts, RosterReader, RosterRequest } from '../memory/roster.js'
-import type { User } from '../memory/users.js'
-import type { Reporter } from '../reporter.js'
-import { newRecord, restoreLeftMs } from '../rules/record.js'
+import { RosterReader, type RosterRequest } from '../memory/roster.js'
+import type { Parts, User } from '../memory/users.js'
+import { restoreLeftMs } from '../rules/record.js'
 import {
   calmAfterEndMs,
   delay,
@@ -19,11 +18,12 @@ import {
   stopGraceMs,
   stopTimeoutMs,
   storeTimeoutMs,
+  supersededLookMs,
   sweepPatienceMs,
 } from '../timing.js'
-import type { Deliveries } from './deliveries.js'
-import { type CircuitBreaker, Run } from './outage-and-limits.js'
-import { type Ending, type Reconciler, Reconciliation } from './reconcile.js'
+import { Deliveries } from './deliveries.js'
+import { Run } from './outage-and-limits.js'
+import { type Ending, Reconciliation } from './reconcile.js'
 import { type Counted, type OnProgress, SweepCount } from './sweep.js'
 
 const tickMs = 1_000
@@ -31,8 +31,6 @@ const tickMs = 1_000
 const stoodStillMs = minute
 /** Users at once per request in flight, because store operations take most of a reconciliation. */
 const usersPerRequest = 4
-/** How often a superseded process looks whether it may come back. */
-const supersededLookMs = 10_000
 /** A user who is refused as often is a problem. */
 const reportedRefusals = 3
 
@@ -41,16 +39,10 @@ export interface SweepRequest extends RosterRequest {
   readonly provenSince: number
 }
 
-export interface QueueParts extends RosterParts {
-  readonly circuit: CircuitBreaker
-  readonly deliveries: Deliveries
-  readonly reporter: Reporter
-  readonly reconciler: Reconciler
-  readonly roster: RosterReader
-}
-
 export class Queue {
-  readonly #parts: QueueParts
+  readonly #parts: Parts
+  readonly #deliveries: Deliveries
+  readonly #roster: RosterReader
   readonly #inFlight = new Set<Promise<void>>()
   readonly #background = new Set<Promise<unknown>>()
   /** All calls of {@link Queue.sweep} that have not ended. */
@@ -74,25 +66,29 @@ export class Queue {
   #blockedSince = Number.POSITIVE_INFINITY
   #workedSince = longAgo
 
-  constructor(parts: QueueParts) {
+  constructor(parts: Parts) {
     this.#parts = parts
+    this.#deliveries = new Deliveries(parts)
+    this.#roster = new RosterReader(parts)
   }
 
   get isReady(): boolean {
     return this.#isReady
   }
 
-  get isWatching(): boolean {
-    return this.#isWatching
+  /** A delivery has arrived. */
+  observe(subscriptionId: number): void {
+    if (!this.#hasJustWoken) this.#deliveries.observe(subscriptionId, this.#isWatching)
   }
 
   /** Whether the process stood still until less than two ticks ago: what arrives now may be old. */
-  get hasJustWoken(): boolean {
+  get #hasJustWoken(): boolean {
     return this.#isWatching && Date.now() - this.#tickedBeforeAt > stoodStillMs
   }
 
   /** Reconciles every user once per interval after this sweep, until {@link Queue.stop}. */
   watch(sweep: () => Promise<unknown>): void {
+    if (this.#isWatching) return
     this.#isWatching = true
     this.#parts.processes.watch()
     this.#parts.schedule.setRosterDue(this.#parts.sweepIntervalMs)
@@ -186,9 +182,8 @@ export class Queue {
   }
 
   async #reportOfNothing({ wantsNone = false }: SweepRequest, error: Error): Promise<Counted> {
-    const { roster, users } = this.#parts
-    const asked = wantsNone || this.#stops > 0 ? undefined : await roster.ask()
-    const names = [...(asked ?? users.all.keys())]
+    const asked = wantsNone || this.#stops > 0 ? undefined : await this.#roster.ask()
+    const names = [...(asked ?? this.#parts.users.all.keys())]
     const failed = names.map((username) => ({ username, error }))
     return { wanted: wantsNone ? 0 : names.length, active: 0, created: 0, restored: 0, removed: 0, failed }
   }
@@ -224,7 +219,7 @@ export class Queue {
     this.#timer = setTimeout(() => this.#tick(), tickMs)
     this.#tickedBeforeAt = this.#tickedAt
     this.#tickedAt = Date.now()
-    if (this.hasJustWoken) this.#parts.schedule.markAllDue(now())
+    if (this.#hasJustWoken) this.#parts.schedule.markAllDue(now())
     this.#lookAround()
     this.#advance()
   }
@@ -236,14 +231,14 @@ export class Queue {
   }
 
   #lookAround(): void {
-    const { circuit, configuration, deliveries, schedule, store, sweepIntervalMs } = this.#parts
+    const { circuit, configuration, schedule, store, sweepIntervalMs } = this.#parts
     if (store.isFailing) {
       if (schedule.begins('store', storeTimeoutMs)) this.#inBackground(() => store.check())
       return
     }
     const { isSuperseded } = configuration.state
     if (schedule.begins('configuration', isSuperseded ? supersededLookMs : lookMs)) {
-      deliveries.reportStrays(circuit.outage === undefined && !isSuperseded)
+      this.#deliveries.reportStrays(circuit.outage === undefined && !isSuperseded)
       this.#inBackground(() => this.#synchronize())
     }
     if (this.#isWatching && schedule.begins('roster', sweepIntervalMs))
@@ -258,10 +253,10 @@ export class Queue {
   }
 
   async #readRoster(request: RosterRequest): Promise<void> {
-    const { roster, schedule, sweepIntervalMs } = this.#parts
+    const { schedule, sweepIntervalMs } = this.#parts
     schedule.beginRoster()
     try {
-      const failures = await roster.read(request)
+      const failures = await this.#roster.read(request)
       if (failures > 0)
         schedule.setRosterDue(backoffMs(failures, { firstMs: storeTimeoutMs, maxMs: sweepIntervalMs }))
     } catch (error) {
@@ -341,15 +336,14 @@ export class Queue {
   }
 
   async #work(user: User): Promise<void> {
-    const { circuit, configuration, reconciler, schedule, users } = this.#parts
+    const { circuit, schedule, users } = this.#parts
     const run = this.#run
     schedule.begin(user.schedule)
     if (now() - this.#workedSince > longestWorkMs) await this.#pause()
     // In an outage the reconciliation must make a call.
     const provenSince = circuit.outage === undefined ? schedule.provenSince : now()
-    const blank = newRecord(user.username, configuration.spec, Date.now())
-    const reconciliation = new Reconciliation(user, provenSince, run, blank)
-    const ending = await reconciler.reconcile(reconciliation)
+    const reconciliation = new Reconciliation(this.#parts, user, provenSince, run)
+    const ending = await reconciliation.reconcile()
     schedule.end(user.schedule, this.#noteEnding(user, ending))
     const leftMs = schedule.leftMs(user.schedule)
     for (const sweep of this.#sweeps) sweep.note(reconciliation, ending, leftMs)

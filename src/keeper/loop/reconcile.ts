@@ -1,14 +1,13 @@
 /** Reconciles one user: reads the record, then decides and calls until nothing is left to do. */
 import { randomUUID } from 'node:crypto'
 import { messageOf } from '../../shared/text.js'
-import { namesOf, supersededMessage } from '../memory/configuration.js'
+import { supersededMessage } from '../memory/configuration.js'
 import { KeyFailure, StoreFailure } from '../memory/keeper-store.js'
-import type { RosterParts } from '../memory/roster.js'
-import { Collision, type User } from '../memory/users.js'
-import type { Reporter } from '../reporter.js'
+import { Collision, type Parts, type User } from '../memory/users.js'
+import { namesOf } from '../options.js'
 import { apply } from '../rules/apply.js'
 import { decide, type Facts, isCall, type Learnt, type PlannedCall } from '../rules/decide.js'
-import { absorb, assumeEffect, restoreLeftMs, type UserRecord, union } from '../rules/record.js'
+import { absorb, assumeEffect, newRecord, restoreLeftMs, type UserRecord, union } from '../rules/record.js'
 import {
   brokenAnswerMs,
   calmAfterEndMs,
@@ -21,12 +20,10 @@ import {
 } from '../timing.js'
 import type { KeeperGap } from '../types.js'
 import { type CallResult, type Failure, sendCall } from './call.js'
-import type { CircuitBreaker, Limiter, RouteTrust, Run } from './outage-and-limits.js'
+import type { Run } from './outage-and-limits.js'
 
 /** The most calls in one reconciliation: the service contradicts itself if more are needed. */
 const maxCalls = 8
-/** If this many first creates are answered 409, a store without a configuration was emptied. */
-const conflictsOfEmptiedStore = 10
 /** One proof in this many is an update; the others are creates. */
 const proofsPerId = 4
 
@@ -50,59 +47,44 @@ export type Ending =
     }
   | { readonly kind: 'failed'; readonly againMs?: number; readonly failure: Failure }
 
-/** A reconciliation of one user, and what came of it. */
+/** One reconciliation of one user, and what came of it. */
 export class Reconciliation {
   readonly user: User
-  /** Proofs since then are enough; monotonic. */
-  readonly provenSince: number
-  readonly run: Run
-  /** The record as it is now, without a claim. What the store holds, with a claim, is `user.record`. */
-  assumed: UserRecord
-  learnt: Learnt = {}
-  /** The error behind `learnt.inconclusive`. */
-  idError: unknown
-  /** Whether the store had no record. */
-  isNew = false
-  /** Whether a call has proven the subscription, however long it took. */
-  isProven = false
   /** Whether the user was subscribed for the first time. */
   isCreated = false
-  /** Whether the record has a claim for which nothing was sent. */
-  isClaimUnused = false
   /** Not empty if the user was restored. */
   readonly gaps: KeeperGap[] = []
+  readonly #parts: Parts
+  readonly #run: Run
+  /** Proofs since then are enough; monotonic. */
+  readonly #provenSince: number
+  /** The record as it is now, without a claim. What the store holds, with a claim, is `user.record`. */
+  #record: UserRecord
+  #learnt: Learnt = {}
+  /** The error behind `learnt.inconclusive`. */
+  #idError: unknown
+  /** Whether a call has proven the subscription, however long it took. */
+  #isProven = false
+  /** Whether the record has a claim for which nothing was sent. */
+  #isClaimUnused = false
 
-  constructor(user: User, provenSince: number, run: Run, assumed: UserRecord) {
-    this.user = user
-    this.provenSince = provenSince
-    this.run = run
-    this.assumed = assumed
-  }
-}
-
-export interface ReconcilerParts extends RosterParts {
-  readonly circuit: CircuitBreaker
-  readonly limiter: Limiter
-  readonly routes: RouteTrust
-  readonly reporter: Reporter
-}
-
-export class Reconciler {
-  readonly #parts: ReconcilerParts
-  #firstConflicts = 0
-
-  constructor(parts: ReconcilerParts) {
+  constructor(parts: Parts, user: User, provenSince: number, run: Run) {
     this.#parts = parts
+    this.user = user
+    this.#provenSince = provenSince
+    this.#run = run
+    this.#record = newRecord(user.username, parts.configuration.spec, Date.now())
   }
 
   /** Never rejects. Only one reconciliation of a user at a time. */
-  async reconcile(current: Reconciliation): Promise<Ending> {
-    const ending = await this.#run(current).catch((error: unknown) => this.#endingOf(error))
-    this.#parts.routes.end(current.user.username)
-    const { assumed, isClaimUnused, user } = current
+  async reconcile(): Promise<Ending> {
+    const { routes, users } = this.#parts
+    const { user } = this
+    const ending = await this.#proceed().catch((error: unknown) => this.#endingOf(error))
+    routes.end(user.username)
     // No other process is to wait for a call that was not made. If that fails, the claim becomes stale.
-    if (isClaimUnused && user.record?.claim !== undefined)
-      await this.#parts.users.write(user, assumed).catch(() => {})
+    if (this.#isClaimUnused && user.record?.claim !== undefined)
+      await users.write(user, this.#record).catch(() => {})
     return ending
   }
 
@@ -113,39 +95,39 @@ export class Reconciler {
     return { kind: 'failed', againMs: this.#parts.sweepIntervalMs, failure: { kind: 'BUG', error } }
   }
 
-  async #run(current: Reconciliation): Promise<Ending> {
+  async #proceed(): Promise<Ending> {
     const { configuration, users } = this.#parts
-    const { user } = current
-    if (!user.username.isWellFormed()) return this.#invalid(user.username, new Error(surrogateMessage))
+    const { user } = this
+    if (!user.username.isWellFormed()) return this.#invalid(new Error(surrogateMessage))
     const wasKnown = user.record !== undefined
     const read = await users.read(user)
-    current.isNew = read === undefined
-    if (current.isNew && wasKnown && user.isWanted)
+    if (read === undefined && wasKnown && user.isWanted)
       return { kind: 'gone', againMs: lookMs + 1_000, error: new Error(removedMessage) }
     if (read !== undefined && read.generation > (configuration.state.generation ?? 0))
       await configuration.synchronize()
     const staleMs = read?.claim === undefined ? 0 : user.unchangedSince + claimStaleMs - now()
     if (staleMs > 0)
       return { kind: 'claimed', againMs: Math.min(staleMs, claimLookMs), error: new Error(claimedMessage) }
-    const known = absorb(assumeEffect(read ?? user.removed ?? current.assumed), user.delivery)
+    const known = absorb(assumeEffect(read ?? user.removed ?? this.#record), user.delivery)
     // The id of two users is used for neither, and proves neither.
     const isShared = known.id !== undefined && users.byId.get(known.id) !== user
-    current.assumed = isShared ? { ...known, id: undefined, idUnsure: true, provenAt: undefined } : known
+    this.#record = isShared ? { ...known, id: undefined, idUnsure: true, provenAt: undefined } : known
     for (let calls = 0; calls < maxCalls; calls++) {
-      const facts = this.#facts(current)
+      const facts = this.#facts()
       if (facts === undefined) return this.#prevented()
-      const decision = decide(current.assumed, current.learnt, facts)
-      if (decision.kind === 'forget') return this.#forget(user)
-      if (!isCall(decision)) return this.#rest(current, decision.kind, facts)
-      const ending = await this.#call(current, decision, facts)
+      const decision = decide(this.#record, this.#learnt, facts)
+      if (decision.kind === 'forget') return this.#forget()
+      if (!isCall(decision)) return this.#rest(decision.kind, facts)
+      const ending = await this.#call(decision, facts)
       if (ending !== undefined) return ending
     }
     return { kind: 'failed', againMs: minute, failure: { kind: 'SERVICE', error: new Error(endlessMessage) } }
   }
 
   /** @returns `undefined` if another process has a newer configuration */
-  #facts({ assumed, isProven, provenSince, user }: Reconciliation): Facts | undefined {
+  #facts(): Facts | undefined {
     const { configuration, existing, routes } = this.#parts
+    const { user } = this
     const { generation, isSuperseded, values } = configuration.state
     if (isSuperseded || generation === undefined) return undefined
     const names = namesOf(values)
@@ -155,42 +137,40 @@ export class Reconciler {
       names,
       generation,
       isWanted: user.isWanted,
-      wantsProof: !isProven && (user.checkedSince < provenSince || now() >= user.checkDueFrom),
+      wantsProof: !this.#isProven && (user.checkedSince < this.#provenSince || now() >= user.checkDueFrom),
       wantsProofById:
         user.provenId !== user.record?.id || user.proofs % proofsPerId === 0 || !routes.isProven('update'),
-      mayRestore: restoreLeftMs(assumed, at) === 0,
+      mayRestore: restoreLeftMs(this.#record, at) === 0,
       mayUpdate: names.length > 0 && routes.mayTry('update'),
       mayUnsubscribe: routes.mayTry('unsubscribe'),
       isUnsubscribeProven: routes.isProven('unsubscribe'),
-      isIdProven: user.provenId === assumed.id,
+      isIdProven: user.provenId === this.#record.id,
       replacesExisting: existing === 'replace',
       at,
     }
   }
 
   /** No call is needed. Writes the findings of a stale claim or a delivery. */
-  async #rest(
-    { assumed, learnt, user }: Reconciliation,
-    kind: 'done' | 'wait' | 'conflict' | 'blocked',
-    { at }: Facts,
-  ): Promise<Ending> {
+  async #rest(kind: 'done' | 'wait' | 'conflict' | 'blocked', { at }: Facts): Promise<Ending> {
     const { problems, sweepIntervalMs, users } = this.#parts
-    const { username } = user
-    if (kind === 'conflict' && learnt.isTaken) await users.write(user, { ...assumed, conflictAt: at })
-    else if (assumed !== user.record && user.record !== undefined) await users.write(user, assumed)
+    const { user } = this
+    const record = this.#record
+    if (kind === 'conflict' && this.#learnt.isTaken) await users.write(user, { ...record, conflictAt: at })
+    else if (record !== user.record && user.record !== undefined) await users.write(user, record)
     switch (kind) {
       case 'done': {
         // A restored subscription that lasts shows that the receiver works again, also without a delivery.
-        const { provenAt = at, restoredAt = 0 } = assumed
+        const { provenAt = at, restoredAt = 0 } = record
         const hasLasted = Math.abs(provenAt - restoredAt) >= Math.max(calmAfterEndMs, sweepIntervalMs)
-        problems.removeUser(username, hasLasted ? undefined : ['CONFLICT', 'REFUSED', 'ROSTER', 'SERVICE'])
+        const codes = hasLasted ? undefined : (['CONFLICT', 'REFUSED', 'ROSTER', 'SERVICE'] as const)
+        problems.removeUser(user.username, codes)
         return { kind, againMs: user.checkDueFrom - now() }
       }
       case 'wait':
-        return { kind: 'waiting', againMs: restoreLeftMs(assumed, at), error: new Error(waitingMessage) }
+        return { kind: 'waiting', againMs: restoreLeftMs(record, at), error: new Error(waitingMessage) }
       case 'conflict':
-        problems.addUser('CONFLICT', username, conflictMessage)
-        return { kind, againMs: user.checkDueFrom - now(), error: new Error(inTheWayMessage) }
+        problems.addUser('CONFLICT', user.username, conflictMessage)
+        return { kind, againMs: user.checkDueFrom - now(), error: new Error(conflictMessage) }
       default: {
         const failure = { kind: 'BLOCKED', error: new Error(blockedMessage) } as const
         return { kind: 'failed', againMs: Math.min(brokenAnswerMs, sweepIntervalMs), failure }
@@ -204,51 +184,53 @@ export class Reconciler {
     return { kind: 'prevented', againMs, error }
   }
 
-  async #forget(user: User): Promise<Ending> {
+  async #forget(): Promise<Ending> {
     const { problems, reporter, users } = this.#parts
-    const { username } = user
-    await users.remove(user)
+    const { username } = this.user
+    await users.remove(this.user)
     problems.removeUser(username)
     reporter.log('debug', { event: 'user.removed', username }, 'A user who left the roster was removed')
     return { kind: 'removed', againMs: 0 }
   }
 
   /** Limiter, claim, call, settle. @returns how the reconciliation ends, or `undefined` if it continues */
-  async #call(current: Reconciliation, call: PlannedCall, facts: Facts): Promise<Ending | undefined> {
+  async #call(call: PlannedCall, facts: Facts): Promise<Ending | undefined> {
     const { circuit, client, configuration, limiter, routes, users } = this.#parts
-    const { user } = current
-    const { username } = user
-    if ('id' in call && !routes.begin(call.kind, username))
-      return { kind: 'prevented', againMs: 1_000, error: new Error(testedMessage) }
-    if (!(await limiter.enter(username, current.run)))
+    const { user } = this
+    // Meanwhile the record may have changed.
+    if ('id' in call && (await routes.begin(call.kind, user.username))) return this.#proceed()
+    if (!(await limiter.enter(user.username, this.#run)))
       return this.#prevented(Math.max(0, (circuit.outage?.nextTestFrom ?? 0) - now()))
     try {
-      await this.#claim(current, call, facts)
+      await this.#claim(call, facts)
       const { generation, isSuperseded, values } = configuration.state
       const isOutdated = generation !== facts.generation || user.isWanted !== facts.isWanted
-      if (isSuperseded || isOutdated || current.run.isStopped) return undefined
-      current.isClaimUnused = false
+      if (isSuperseded || isOutdated || this.#run.isStopped) return undefined
+      this.#isClaimUnused = false
       const sent = { since: now(), at: Date.now() }
-      const result = await sendCall(client, call, username, values, current.run.calls.signal)
-      const failure = this.#settle(current, call, result, facts, sent)
+      const result = await sendCall(client, call, user.username, values, this.#run.calls.signal)
+      const failure = result.kind === 'answered' ? this.#settle(call, result, facts, sent) : result.failure
       const isRefused = result.kind === 'answered' && result.reply.kind === 'refused'
       if (failure === undefined && !isRefused) circuit.succeeded()
       // A stop says nothing of the service.
-      if (failure !== undefined && !current.run.calls.signal.aborted)
-        circuit.failed(user, failure, users.all.size)
+      if (failure !== undefined && !this.#run.calls.signal.aborted)
+        circuit.failed(user.username, failure, user.schedule.failures > 0, users.all.size)
       // The claim stays: nothing may be sent for this user until the call can no longer take effect.
       if (result.kind === 'lost') return { kind: 'failed', againMs: claimLookMs, failure: result.failure }
-      current.assumed = await users.write(user, current.assumed)
-      return this.#endingOfCall(username, call, result, failure)
+      this.#record = await users.write(user, this.#record)
+      if (result.kind === 'answered' && result.reply.kind === 'unreadable' && call.kind === 'recreate')
+        return this.#unreadable(result.error)
+      if (failure?.kind === 'INVALID') return this.#invalid(failure.error)
+      return failure && { kind: 'failed', failure }
     } finally {
-      limiter.leave(username)
+      limiter.leave(user.username)
     }
   }
 
   /** Writes the claim, or writes it again, right before the call. */
-  async #claim(current: Reconciliation, call: PlannedCall, { names }: Facts): Promise<void> {
+  async #claim(call: PlannedCall, { names }: Facts): Promise<void> {
     const { configuration, users } = this.#parts
-    const { assumed, user } = current
+    const record = this.#record
     let claimedSince: number
     let claimedAt: number
     do {
@@ -256,77 +238,62 @@ export class Reconciler {
       if (call.kind === 'recreate') await configuration.synchronize()
       claimedSince = now()
       claimedAt = Date.now()
-      await users.write(user, {
-        ...assumed,
+      await users.write(this.user, {
+        ...record,
         ...('spec' in call && { spec: call.spec }),
-        ...(call.kind !== 'unsubscribe' && { names: union(assumed.names, names) }),
+        ...(call.kind !== 'unsubscribe' && { names: union(record.names, names) }),
         claim: { nonce: randomUUID(), call: call.kind },
       })
-      current.isClaimUnused = true
+      this.#isClaimUnused = true
       // The monotonic clock may stop while the machine sleeps.
     } while (now() - claimedSince > claimFreshMs || Date.now() - claimedAt > claimFreshMs)
   }
 
   /** Applies the reply to the record, and reports its findings. @returns why the user is not in the wanted state */
   #settle(
-    current: Reconciliation,
     call: PlannedCall,
-    result: CallResult,
+    { error, reply }: Extract<CallResult, { kind: 'answered' }>,
     facts: Facts,
     sent: { readonly since: number; readonly at: number },
   ): Failure | undefined {
-    const { configuration, problems, reporter, routes, users } = this.#parts
-    const { user } = current
+    const { problems, reporter, routes, users } = this.#parts
+    const { user } = this
     const { username } = user
-    if (result.kind !== 'answered') return result.failure
-    const { error, reply } = result
     const answered = { call, reply, sentAt: sent.at, answeredAt: Date.now() }
-    const applied = apply(current.assumed, answered, current.learnt, facts)
+    const applied = apply(this.#record, answered, this.#learnt, facts)
     const { gap, isCreated, isRefused, learnt, proven, proves, record, refutes } = applied
     if (proves !== undefined) routes.prove(proves)
-    if (learnt.inconclusive === undefined || 'id' in call) current.idError = error
-    if (refutes !== undefined) routes.refute(refutes, error ?? current.idError)
-    current.isProven ||= proven !== undefined
-    if (proven !== undefined) users.noteProof(user, sent.since, proven === 'id' ? record.id : undefined)
-    Object.assign(current, { assumed: record, learnt })
+    if (learnt.inconclusive === undefined || 'id' in call) this.#idError = error
+    if (refutes !== undefined) routes.refute(refutes, error ?? this.#idError)
+    if (proven !== undefined) {
+      this.#isProven = true
+      users.noteProof(user, sent.since, proven === 'id' ? record.id : undefined)
+    }
+    this.#record = record
+    this.#learnt = learnt
     if (isCreated) {
-      current.isCreated = true
+      this.isCreated = true
       const fields = { event: 'subscription.created', username, subscriptionId: record.id }
       reporter.log('debug', fields, 'A user was subscribed')
     }
     if (gap !== undefined) {
-      current.gaps.push(gap)
+      this.gaps.push(gap)
       reporter.reportGap(gap)
       if (gap.cause === 'ended') problems.addUser('RECEIVER_SUSPECTED', username, endedMessage)
     }
-    const isFirst = current.isNew && call.kind === 'create' && reply.kind === 'conflict'
-    if (isFirst && configuration.state.wasMissing && ++this.#firstConflicts > conflictsOfEmptiedStore)
-      problems.reportOnce('STORE', emptiedMessage, 'emptied')
-    return isRefused ? { kind: 'REFUSED', error: current.idError } : undefined
+    return isRefused ? { kind: 'REFUSED', error: this.#idError } : undefined
   }
 
-  /** @returns nothing if the reconciliation can continue */
-  #endingOfCall(
-    username: string,
-    { kind }: PlannedCall,
-    result: CallResult,
-    failure: Failure | undefined,
-  ): Ending | undefined {
-    const { problems } = this.#parts
-    if (result.kind === 'answered' && result.reply.kind === 'unreadable' && kind === 'recreate') {
-      // Each further attempt would leave another subscription, or end the previous one.
-      const { error } = result
-      const message = `${unreadableMessage} The last answer: ${messageOf(error)}`
-      problems.addUser('SERVICE', username, message, error)
-      return { kind: 'failed', againMs: brokenAnswerMs, failure: { kind: 'SERVICE', error } }
-    }
-    if (failure?.kind === 'INVALID') return this.#invalid(username, failure.error)
-    return failure && { kind: 'failed', failure }
+  /** Each further attempt would leave another subscription, or end the previous one. */
+  #unreadable(error: unknown): Ending {
+    const message = `${unreadableMessage} The last answer: ${messageOf(error)}`
+    this.#parts.problems.addUser('SERVICE', this.user.username, message, error)
+    return { kind: 'failed', againMs: brokenAnswerMs, failure: { kind: 'SERVICE', error } }
   }
 
-  #invalid(username: string, error: unknown): Ending {
+  #invalid(error: unknown): Ending {
     const { problems, sweepIntervalMs } = this.#parts
-    problems.addUser('ROSTER', username, `${messageOf(error)} ${invalidMessage}`, error)
+    problems.addUser('ROSTER', this.user.username, `${messageOf(error)} ${invalidMessage}`, error)
     return { kind: 'failed', againMs: sweepIntervalMs, failure: { kind: 'INVALID', error } }
   }
 }
@@ -336,18 +303,12 @@ const claimedMessage =
   'Another process is working on this user, or an earlier request was not answered and may still take effect. ' +
   'Sweep again in two minutes.'
 const waitingMessage = 'Restored before, and no delivery has come since: the next restore is tried later.'
-const inTheWayMessage = 'Another subscription for this user, type and callback URL is in the way.'
 const blockedMessage =
   'The subscription cannot be ended: the service has another route to unsubscribe. Set `routes.unsubscribe` of the client.'
-const testedMessage = 'The route to unsubscribe is tested with another user first.'
 const endlessMessage =
   'The answers of the service contradict each other: it creates subscriptions, and does not find them.'
 const unreadableMessage =
   'The service accepts creates, and its answers hold no id that can be read: tried again in 15 minutes.'
-const emptiedMessage =
-  'More than ten users are subscribed already, and the store knows nothing of them: it was probably emptied. ' +
-  "Each subscription is replaced once, to learn its id; `existing: 'report'` replaces none."
-
 const conflictMessage =
   'The service has another subscription with this callback URL, whose id the keeper does not know: a joint subscription, ' +
   'one of another environment, or one that this keeper made and lost. Unsubscribe it by its id, which a STRAY names ' +

@@ -19,7 +19,7 @@ export class Schedule {
   #rounds = 0
   #provenSince = longAgo
 
-  constructor({ sweepIntervalMs }: { readonly sweepIntervalMs: number }) {
+  constructor(sweepIntervalMs: number) {
     this.#sweepIntervalMs = sweepIntervalMs
   }
 

@@ -6,14 +6,14 @@ import { randomBytes, scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
 import * as z from 'zod'
 import { singleFlight } from '../../shared/calls.js'
+import { parseJson } from '../../shared/validation.js'
 import type { AssociatedValues, UpdateSubscriptionParametersInput } from '../../subscriptions/schemas.js'
-import type { Schedule } from '../loop/schedule.js'
-import type { Problems } from '../reporter.js'
-import { countSchema, parseWith, type Spec, specOf } from '../rules/record.js'
+import type { Basics } from '../basics.js'
+import { rotated } from '../options.js'
+import { countSchema, type Spec, specOf } from '../rules/record.js'
 import { longAgo, now } from '../timing.js'
-import type { SubscriptionKeeperOptions } from '../types.js'
-import { type KeeperStore, lossMessage } from './keeper-store.js'
-import { lifeMs, type Processes } from './processes.js'
+import { lossMessage } from './keeper-store.js'
+import { lifeMs } from './processes.js'
 
 const storedSchema = z.object({
   generation: countSchema.min(1),
@@ -22,15 +22,9 @@ const storedSchema = z.object({
   hash: z.string(),
 })
 type StoredConfiguration = Readonly<z.output<typeof storedSchema>>
+const parse = (text: string) => storedSchema.safeParse(parseJson(text)).data
 
 const storeKey = 'configuration'
-
-export interface ConfigurationParts {
-  readonly store: KeeperStore
-  readonly problems: Problems
-  readonly processes: Processes
-  readonly schedule: Schedule
-}
 
 /** What this process sends, and whether it may. */
 export interface ConfigurationState {
@@ -40,27 +34,23 @@ export interface ConfigurationState {
   readonly generation: number | undefined
   /** Whether another process has a newer configuration: this one sends nothing. */
   readonly isSuperseded: boolean
-  /** Whether the store held no configuration when this process first read it. */
-  readonly wasMissing: boolean
 }
 
 export class Configuration {
   readonly spec: Spec
-  readonly #parts: ConfigurationParts
+  readonly #parts: Basics
   #state: ConfigurationState
   #hash: { readonly of: string; readonly value: Promise<string> } | undefined
   /** The newest generation that this process has used; 0 before the first. */
   #highest = 0
   #supersededSince = longAgo
-  /** The highest generation that only a newer release can read. */
-  #foreignGeneration = 0
 
-  constructor(options: SubscriptionKeeperOptions, parts: ConfigurationParts) {
-    const { callbackUrl, headers, notificationTypes, parameters } = options
+  constructor(parts: Basics) {
+    const { callbackUrl, headers, notificationTypes, parameters } = parts
     const values = { parameters, headers }
     this.spec = specOf(notificationTypes, String(callbackUrl))
     this.#parts = parts
-    this.#state = { values, generation: undefined, isSuperseded: false, wasMissing: false }
+    this.#state = { values, generation: undefined, isSuperseded: false }
   }
 
   /** The generation of this process, also while another one supersedes it. */
@@ -72,29 +62,9 @@ export class Configuration {
     return this.#state
   }
 
-  /** The values after a rotation: other values stay. */
-  merged({ parameters, headers }: UpdateSubscriptionParametersInput): UpdateSubscriptionParametersInput {
-    const changed = new Set(namesOf({ parameters, headers }))
-    const merge = (present: AssociatedValues | undefined, changes: AssociatedValues | undefined) => {
-      const kept = Object.entries(present ?? {}).filter(([name]) => !changed.has(name.toLowerCase()))
-      const all = { ...Object.fromEntries(kept), ...changes }
-      return Object.keys(all).length > 0 ? all : undefined
-    }
-    const { values } = this.#state
-    return { parameters: merge(values.parameters, parameters), headers: merge(values.headers, headers) }
-  }
-
-  /** The next synchronization makes the values a configuration. */
-  rotate(values: UpdateSubscriptionParametersInput): void {
-    this.#state = { ...this.#state, values, generation: undefined }
-  }
-
-  /** A newer release has written something. @returns whether that supersedes this process */
-  meetForeign(key: string, generation: number): boolean {
-    if (generation <= this.generation) return false
-    this.#foreignGeneration = Math.max(this.#foreignGeneration, generation)
-    this.#supersede(foreignMessage(key))
-    return true
+  /** The next synchronization makes the values a configuration. @throws InvalidRequestError */
+  rotate(changes: UpdateSubscriptionParametersInput): void {
+    this.#state = { ...this.#state, values: rotated(this.#state.values, changes), generation: undefined }
   }
 
   /** Checks whether this configuration is the newest, or makes it the newest. @throws StoreFailure, KeyFailure */
@@ -106,9 +76,7 @@ export class Configuration {
   async #synchronize(): Promise<boolean> {
     const { problems, processes, store } = this.#parts
     const { generation: present, isSuperseded, values } = this.#state
-    const parsed = await store.read(storeKey, (stored) => parseWith(storedSchema, stored))
-    const { text, value: stored, foreignGeneration = 0 } = parsed
-    if (this.meetForeign(storeKey, Math.max(foreignGeneration, this.#foreignGeneration))) return true
+    const { text, value: stored } = await store.read(storeKey, parse)
     const mayReturn =
       isSuperseded && now() - this.#supersededSince >= lifeMs && !processes.hasNewer(this.#highest)
     const mine = mayReturn ? undefined : present
@@ -121,7 +89,9 @@ export class Configuration {
     // newer one is gone, this one comes back.
     const isOlder = stored === undefined || stored.generation < (mine ?? this.#highest + 1)
     if (this.#highest > 0 && !isOlder && !mayReturn) {
-      this.#supersede(newerMessage)
+      if (!isSuperseded) this.#supersededSince = now()
+      this.#state = { ...this.#state, isSuperseded: true }
+      problems.begin('SUPERSEDED', newerMessage)
       return true
     }
     const generation = mine ?? Math.max((stored?.generation ?? 0) + 1, this.#highest + 1, Date.now())
@@ -130,7 +100,6 @@ export class Configuration {
     if (!(await store.compareAndSet(storeKey, text, JSON.stringify(written)))) return false
     const isLost = text === undefined || stored !== undefined
     if (mine !== undefined && isLost) problems.reportOnce('STORE', lossMessage, 'loss')
-    if (text === undefined && this.#highest === 0) this.#state = { ...this.#state, wasMissing: true }
     this.#follow(values, generation)
     return this.#state.values === values
   }
@@ -145,12 +114,6 @@ export class Configuration {
     if (generation !== before.generation || before.isSuperseded) schedule.markAllDue()
   }
 
-  #supersede(message: string): void {
-    if (!this.#state.isSuperseded) this.#supersededSince = now()
-    this.#state = { ...this.#state, isSuperseded: true }
-    this.#parts.problems.begin('SUPERSEDED', message)
-  }
-
   /** Slow, so that a leaked store does not help to guess a token; so computed once per salt and values. */
   #hashOf({ headers, parameters }: UpdateSubscriptionParametersInput, salt: string): Promise<string> {
     const sorted = (each: AssociatedValues = {}) => Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))
@@ -163,17 +126,8 @@ export class Configuration {
   }
 }
 
-/** Names of parameters and headers, in lower case. */
-export function namesOf({ parameters, headers }: UpdateSubscriptionParametersInput): readonly string[] {
-  const names = Object.keys({ ...parameters, ...headers })
-  return names.map((name) => name.toLowerCase()).sort()
-}
-
 export const supersededMessage =
   'Another process runs a newer configuration: it subscribes this user, and this process sends nothing.'
 const newerMessage =
   'Another process has a newer configuration (types, callback URL, parameters or headers): this one sends nothing more. ' +
   'Stop this process, or deploy it anew; after a rotation, call `rotateParameters` here, too.'
-const foreignMessage = (key: string) =>
-  `A newer release has written "${key}" in a format that this process does not know: this one sends nothing more. ` +
-  'Run the newer release; to go back to this one, delete the keys of the keeper.'

@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { parseJson } from '../../shared/validation.js'
 import { withPauses } from '../timing.js'
-import { type KeeperStore, KeyFailure, maxTextLength } from './keeper-store.js'
+import { type KeeperStore, KeyFailure } from './keeper-store.js'
 import { quickHash } from './processes.js'
 
 const shardCount = 64
@@ -62,9 +62,7 @@ export class IndexOfNames {
         const { text, value = [] } = await this.#store.read(key, parseNames)
         const names = change(value)
         if (names.length === value.length) return true
-        const next = JSON.stringify(names)
-        if (next.length > maxTextLength) throw this.#store.failKey(key, new Error(fullMessage))
-        return this.#store.compareAndSet(key, text, next)
+        return this.#store.compareAndSet(key, text, JSON.stringify(names))
       }),
     )
     this.#lastChanges[shard] = changed.catch(() => {})
@@ -75,6 +73,4 @@ export class IndexOfNames {
 const shardOf = (username: string) => quickHash(username) % shardCount
 const keyOf = (shard: number) => `members:${shard}`
 
-const parseNames = (text: string) => ({ value: shardSchema.safeParse(parseJson(text)).data })
-
-const fullMessage = 'The list of names is full: about a million characters. Divide the roster among keepers.'
+const parseNames = (text: string) => shardSchema.safeParse(parseJson(text)).data

@@ -8,7 +8,6 @@ import { excerpt, messageOf } from '../../shared/text.js'
 import { withTimeLimit } from '../../shared/waits.js'
 import type { KeyValueStore } from '../../stores/key-value-store.js'
 import type { Problems } from '../reporter.js'
-import type { Parsed } from '../rules/record.js'
 import { delay, storeTimeoutMs } from '../timing.js'
 
 /** The store throws, hangs, or does not keep what is written. */
@@ -17,18 +16,11 @@ export class StoreFailure extends Error {}
 /** One key cannot be read or written, while the store works. */
 export class KeyFailure extends StoreFailure {}
 
-/** What is stored under a key; without a text there is nothing. */
-type Stored<Value> = Parsed<Value> & { readonly text: string | undefined }
-
-/** A longer text, in characters, would block the process while it is parsed: it counts as unreadable. */
-export const maxTextLength = 2 ** 20
-
 /** Replaces a deleted value, because only `compareAndSet` can check the old one. Counts as missing. */
 export const goneMark = '"gone"'
 
-/** The attempts to change a shared value, and the longest pause after the first one. */
-export const maxRounds = 10
-export const roundPauseMs = 20
+/** A longer text would block the process while it is parsed: it counts as unreadable, and is not written. */
+const maxTextLength = 2 ** 20
 
 export class KeeperStore {
   readonly #store: KeyValueStore
@@ -37,8 +29,6 @@ export class KeeperStore {
   readonly #problems: Problems
   #isFailing = false
   #isTested = false
-  /** Why the store can never be used. */
-  #refusal: Error | undefined
 
   /** @param service - the records of another service are not believed; without it, all are */
   constructor(store: KeyValueStore, name: string, service: string | undefined, problems: Problems) {
@@ -52,7 +42,7 @@ export class KeeperStore {
   }
 
   /** An unreadable value counts as missing, and is reported. @throws StoreFailure, KeyFailure */
-  async read<Value>(key: string, parse: (text: string) => Parsed<Value>): Promise<Stored<Value>> {
+  async read<Value>(key: string, parse: (text: string) => Value | undefined) {
     // Nothing may be sent before it is known that an id can be kept.
     if (!this.#isTested) await this.check()
     let text = await this.#get(key)
@@ -62,11 +52,9 @@ export class KeeperStore {
       text = await this.#get(key)
     }
     if (text === undefined || text === goneMark) return { text }
-    const parsed: Parsed<Value> = text.length > maxTextLength ? {} : parse(text)
-    if (parsed.value === undefined && parsed.foreignGeneration === undefined) {
-      this.#problems.reportOnce('STORE', unreadableMessage(this.#nameOf(key)), key)
-    }
-    return { text, ...parsed }
+    const value = text.length > maxTextLength ? undefined : parse(text)
+    if (value === undefined) this.#problems.reportOnce('STORE', unreadableMessage(this.#nameOf(key)), key)
+    return { text, value }
   }
 
   /** @returns whether the text was stored; after a failure it may be stored, too @throws StoreFailure, KeyFailure */
@@ -76,6 +64,7 @@ export class KeeperStore {
     text: string,
     ttlMs?: number,
   ): Promise<boolean> {
+    if (text.length > maxTextLength) throw this.failKey(key, new Error(fullMessage))
     if (this.#store.compareAndSet === undefined) {
       // Nothing else writes between these steps: the only process writes a key once at a time.
       if ((await this.#get(key)) !== expected) return false
@@ -93,21 +82,21 @@ export class KeeperStore {
     if (typeof isStored === 'boolean') return isStored
     // An unclear result must not be guessed.
     const what = isStored === undefined ? 'nothing' : `a value of type ${typeof isStored}`
-    this.#refusal = new TypeError(refusalMessage(what))
-    throw this.#refusal
+    throw new TypeError(refusalMessage(what))
   }
 
-  /**
-   * Repeats reading and writing a value until the value is stored.
-   *
-   * @param attempt - returns whether its value is stored
-   * @throws StoreFailure, KeyFailure: also if the value is never stored, as in a store that returns old values
-   */
-  async untilStored(key: string, attempt: () => Promise<boolean>): Promise<void> {
-    for (let round = 1; round <= maxRounds; round++) {
-      if (await attempt()) return
-      await delay(Math.random() * round * roundPauseMs)
+  /** Repeats an attempt to change a value, which returns whether the value is stored. @returns the same of the last attempt */
+  async repeat(attempt: () => Promise<boolean>): Promise<boolean> {
+    for (let round = 1; round <= 10; round++) {
+      if (await attempt()) return true
+      await delay(Math.random() * round * 20)
     }
+    return false
+  }
+
+  /** @throws StoreFailure, KeyFailure: also if the value is never stored, as in a store that returns old values */
+  async untilStored(key: string, attempt: () => Promise<boolean>): Promise<void> {
+    if (await this.repeat(attempt)) return
     throw this.failKey(key, new Error('Another process changed the value at every attempt.'))
   }
 
@@ -122,7 +111,6 @@ export class KeeperStore {
   readonly check = singleFlight(async () => {
     const name = this.#nameOf('check')
     try {
-      if (this.#refusal !== undefined) throw this.#refusal
       await inTime(() => this.#store.set(name, randomUUID()))
       const text = await inTime(() => this.#store.get(name))
       // Another process may have written its own value meanwhile.
@@ -137,8 +125,7 @@ export class KeeperStore {
   })
 
   #fail(error: unknown): StoreFailure {
-    const message =
-      this.#refusal?.message ?? `${failingMessage} The last error: ${excerpt(messageOf(error), 200)}`
+    const message = `${failingMessage} The last error: ${excerpt(messageOf(error), 300)}`
     this.#isFailing = true
     this.#problems.begin('STORE', message, { error })
     return new StoreFailure(message, { cause: error })
@@ -185,6 +172,7 @@ const failingMessage =
 const forgetfulMessage = 'The store does not hold what was just written to it.'
 const keyMessage = (verb: string, name: string) =>
   `The store cannot ${verb} "${name}", and works otherwise. Repair the key or delete it.`
+const fullMessage = 'The text is longer than a million characters. Divide the roster among several keepers.'
 const unreadableMessage = (name: string) =>
   `What the store holds under "${name}" cannot be read: it is damaged. It counts as missing and is written anew.`
 const refusalMessage = (returned: string) =>

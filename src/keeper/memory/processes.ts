@@ -4,9 +4,9 @@
  */
 import * as z from 'zod'
 import { parseJson } from '../../shared/validation.js'
-import { countSchema, type Parsed } from '../rules/record.js'
-import { delay, now } from '../timing.js'
-import { type KeeperStore, KeyFailure, maxRounds, roundPauseMs } from './keeper-store.js'
+import { countSchema } from '../rules/record.js'
+import { now } from '../timing.js'
+import { type KeeperStore, KeyFailure } from './keeper-store.js'
 
 const storeKey = 'processes'
 const storedSchema = z.record(z.string(), z.object({ count: countSchema, generation: countSchema }))
@@ -61,8 +61,7 @@ export class Processes {
   async beat(generation: number): Promise<void> {
     try {
       // If others are always faster, the next beat is early enough.
-      for (let round = 1; round <= maxRounds && !(await this.#write(generation)); round++)
-        await delay(Math.random() * round * roundPauseMs)
+      await this.#store.repeat(() => this.#write(generation))
     } catch (error) {
       // Without this key the work is not divided. The problem is reported.
       if (!(error instanceof KeyFailure)) throw error
@@ -93,7 +92,7 @@ export class Processes {
   }
 }
 
-const parse = (text: string): Parsed<Stored> => ({ value: storedSchema.safeParse(parseJson(text)).data })
+const parse = (text: string) => storedSchema.safeParse(parseJson(text)).data
 
 /** A plain hash of 32 bits: `node:crypto` takes 20 times as long, which matters with 100,000 names. */
 export function quickHash(text: string): number {

@@ -1,9 +1,8 @@
 /** Reads the roster, rejects implausible ones, and updates users and index. */
 import { messageOf } from '../../shared/text.js'
 import { withTimeLimit } from '../../shared/waits.js'
-import type { ResolvedOptions } from '../options.js'
 import { day, delay, now, withPauses } from '../timing.js'
-import type { User, Users, UsersParts } from './users.js'
+import type { Parts, User } from './users.js'
 
 /** With at most this many users, a roster that lacks some is plausible. */
 const guardedFrom = 10
@@ -16,19 +15,15 @@ export interface RosterRequest {
   readonly wantsNone?: boolean
 }
 
-export interface RosterParts extends UsersParts, Omit<ResolvedOptions, 'store'> {
-  readonly users: Users
-}
-
 export class RosterReader {
-  readonly #parts: RosterParts
+  readonly #parts: Parts
   #lastReading: Promise<unknown> = Promise.resolve()
   /** How often the roster could not be read, in a row. */
   #failures = 0
   /** Sizes of the rosters of the last day that were believed; monotonic. */
   #sizes: { readonly since: number; readonly size: number }[] = []
 
-  constructor(parts: RosterParts) {
+  constructor(parts: Parts) {
     this.#parts = parts
   }
 
@@ -60,14 +55,14 @@ export class RosterReader {
       const isWanted = listed?.has(username) ?? user.isWanted
       if (!isWanted) problems.removeUser(username)
       if (user.isWanted !== isWanted) {
-        users.setWanted(user, isWanted)
+        users.set(user, { isWanted })
         schedule.markDue(user.schedule)
       }
-      users.setIndexed(user, recorded.has(username) || isUnreadable(username))
+      users.set(user, { isIndexed: recorded.has(username) || isUnreadable(username) })
       if (isWanted && !user.isIndexed) missing.push(user)
     }
     const failed = new Set(await index.add(missing.map(({ username }) => username)))
-    for await (const user of withPauses(missing)) users.setIndexed(user, !failed.has(user.username))
+    for await (const user of withPauses(missing)) users.set(user, { isIndexed: !failed.has(user.username) })
     return this.#failures
   }
 

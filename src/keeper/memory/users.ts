@@ -1,9 +1,9 @@
 /** The users of this process, and their records in the store. Only this file changes a user, or writes a record. */
+import type { Basics } from '../basics.js'
 import type { UserSchedule } from '../loop/schedule.js'
 import { type LastDelivery, parseRecord, type UserRecord } from '../rules/record.js'
 import { day, deliveryLagMs, jitter, longAgo, now, restoreWaitMs } from '../timing.js'
-import type { Configuration, ConfigurationParts } from './configuration.js'
-import type { IndexOfNames } from './index-of-names.js'
+import type { Configuration } from './configuration.js'
 import { goneMark, hashOf, KeyFailure, lossMessage } from './keeper-store.js'
 
 /** Another process has written the record first. */
@@ -51,29 +51,22 @@ class KnownUser {
 /** What this process knows of one user. */
 export type User = Readonly<KnownUser>
 
-export interface UsersParts extends ConfigurationParts {
-  readonly sweepIntervalMs: number
-  readonly index: IndexOfNames
+/** What a keeper consists of. */
+export interface Parts extends Basics {
   readonly configuration: Configuration
+  readonly users: Users
 }
 
 export class Users {
-  readonly #parts: UsersParts
+  readonly #parts: Omit<Parts, 'users'>
   readonly #all = new Map<string, User>()
   /** `undefined`: several users have this id, so it is nobody's. */
   readonly #byId = new Map<number, User | undefined>()
-  readonly #formerIds = new Map<number, number>()
   readonly all: ReadonlyMap<string, User> = this.#all
   readonly byId: ReadonlyMap<number, User | undefined> = this.#byId
-  /** Ids of the past, and since when; monotonic. */
-  readonly formerIds: ReadonlyMap<number, number> = this.#formerIds
 
-  constructor(parts: UsersParts) {
+  constructor(parts: Omit<Parts, 'users'>) {
     this.#parts = parts
-  }
-
-  forgetFormerIds(olderThan: number): void {
-    for (const [id, since] of this.#formerIds) if (since < olderThan) this.#formerIds.delete(id)
   }
 
   add(username: string, isWanted: boolean): User {
@@ -87,12 +80,8 @@ export class Users {
     this.#all.delete(user.username)
   }
 
-  setWanted(user: KnownUser, isWanted: boolean): void {
-    user.isWanted = isWanted
-  }
-
-  setIndexed(user: KnownUser, isIndexed: boolean): void {
-    user.isIndexed = isIndexed
+  set(user: KnownUser, changes: Partial<Pick<User, 'isWanted' | 'isIndexed'>>): void {
+    Object.assign(user, changes)
   }
 
   // The record in the store
@@ -104,12 +93,9 @@ export class Users {
    * @throws StoreFailure, KeyFailure, Collision
    */
   async read(user: KnownUser): Promise<UserRecord | undefined> {
-    const { configuration, problems, schedule, store } = this.#parts
+    const { problems, schedule, store } = this.#parts
     const known = user.record
-    const parse = (text: string) => parseRecord(text, user.username)
-    const { text, value, foreignGeneration } = await store.read(user.key, parse)
-    if (foreignGeneration !== undefined && configuration.meetForeign(user.key, foreignGeneration))
-      return known
+    const { text, value } = await store.read(user.key, (stored) => parseRecord(stored, user.username))
     const isNew = text !== user.text
     if (isNew) Object.assign(user, { text, unchangedSince: now() })
     if (value !== undefined) {
@@ -121,7 +107,7 @@ export class Users {
       // The name goes with the record, perhaps after this process has read the index.
       if (text === goneMark) user.isIndexed = false
       if (known !== undefined) {
-        user.removed = { ...known, id: undefined, idUnsure: undefined, endedByUs: true }
+        user.removed = { ...known, id: undefined, idUnsure: undefined, claim: undefined, endedByUs: true }
         this.#takeIn(user, undefined)
       }
     } else {
@@ -196,12 +182,9 @@ export class Users {
     const { schedule } = this.#parts
     const before = user.record?.id
     user.record = record
-    if (before !== record?.id && before !== undefined) {
-      if (this.#byId.get(before) === user) this.#byId.delete(before)
-      this.#formerIds.set(before, now())
-    }
-    if (record?.id === undefined) return
-    const { id } = record
+    const id = record?.id
+    if (before !== id && before !== undefined && this.#byId.get(before) === user) this.#byId.delete(before)
+    if (id === undefined) return
     const other = this.#byId.get(id)
     if (!this.#byId.has(id) || other === user) this.#byId.set(id, user)
     else {

@@ -1,6 +1,6 @@
 /**
  * The stored record of one user, never changed in place. The record is a cache, the service is the truth.
- * Times are of the wall clock.
+ * Times are of the wall clock. A release with another format takes other keys.
  */
 import * as z from 'zod'
 import { type NotificationType, notificationTypes } from '../../notification-types.js'
@@ -59,28 +59,10 @@ const recordSchema = z.object({
 
 export type UserRecord = Readonly<z.output<typeof recordSchema>>
 
-/** A text of the store. `foreignGeneration`: a part has a format that this release does not know. */
-export interface Parsed<Value> {
-  readonly value?: Value | undefined
-  readonly foreignGeneration?: number | undefined
-}
-
 /** The record of another user counts as unreadable. */
-export function parseRecord(text: string, username: string): Parsed<UserRecord> {
-  const parsed = parseWith(recordSchema, text)
-  return parsed.value === undefined || parsed.value.username === username ? parsed : {}
-}
-
-/** @returns nothing for an implausible text */
-export function parseWith<Shape extends z.ZodRawShape>(
-  schema: z.ZodObject<Shape>,
-  text: string,
-): Parsed<z.output<z.ZodObject<Shape>>> {
-  const json = parseJson(text)
-  const { success, data } = schema.safeParse(json)
-  const isKnown = success && Object.keys(Object(json)).every((name) => name in schema.shape)
-  const generation = isKnown ? undefined : countSchema.safeParse(Object(json).generation).data
-  return { value: data, foreignGeneration: generation }
+export function parseRecord(text: string, username: string): UserRecord | undefined {
+  const record = recordSchema.safeParse(parseJson(text)).data
+  return record?.username === username ? record : undefined
 }
 
 export function newRecord(username: string, spec: Spec, at: number): UserRecord {

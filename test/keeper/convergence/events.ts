@@ -9,7 +9,6 @@ import {
   minute,
   type Node,
   type RosterMode,
-  second,
   type World,
 } from './world.js'
 
@@ -256,7 +255,6 @@ const configurationEvents = {
   ),
   /** A process with new values, or with old ones, is there for a while. */
   canary: event({ isOld: fc.boolean(), isKilled: fc.boolean(), forMs }, startCanary),
-  newerRelease: event({ forMs }, (world, { forMs }) => startNewerRelease(world, forMs)),
 }
 
 export const events = {
@@ -429,29 +427,4 @@ function deploy(world: World, wanted: Configuration): void {
   if (isRolling || old.length === 0) world.start()
   for (const each of old)
     world.time.schedule(isRolling ? world.random() * 5 * minute : 0, () => stop(world, each, 100))
-}
-
-/** A process of a newer release writes what this one cannot read, until that release is withdrawn. */
-function startNewerRelease(world: World, forMs: number): void {
-  const isForeign = (text = '') => text.includes('"layout":2')
-  const key = world.store.keys.find((each) => each.endsWith(':configuration'))
-  const before = key && world.store.text(key)
-  const generation = Number(/"generation":(\d+)/.exec(before ?? '')?.[1])
-  // Without `compareAndSet`, one process works at a time.
-  if (key === undefined || Number.isNaN(generation) || isForeign(before) || !world.options.hasCompareAndSet)
-    return
-  const text = JSON.stringify({ generation: generation + second, layout: 2, services: [{ region: 'eu' }] })
-  world.store.replace(key, text)
-  world.newerReleaseSinceMs = world.time.nowMs
-  world.hadNewerRelease = true
-  world.time.schedule(forMs, () => world.withdrawNewerRelease())
-  world.withdrawNewerRelease = () => {
-    const present = world.store.text(key)
-    const isThere = Number.isFinite(world.newerReleaseSinceMs)
-    if (isThere && present !== text && world.store.hasWorkedSince(world.newerReleaseSinceMs + 1))
-      world.violate(`the configuration of a newer release was overwritten: ${present}`)
-    world.newerReleaseSinceMs = Number.POSITIVE_INFINITY
-    // A store that is rolled back can bring it back: an operator withdraws it again.
-    if (isForeign(present)) world.store.replace(key, before)
-  }
 }

@@ -125,7 +125,6 @@ async function becomeQuiet(world: World, hasWrongRoutes: boolean): Promise<void>
   world.isReceiverBroken = false
   world.rosterMode = 'working'
   world.oldRosters.clear()
-  world.withdrawNewerRelease()
   world.store.mode = 'working'
   world.store.repairKeys()
   for (const node of world.nodes) {
@@ -137,16 +136,10 @@ async function becomeQuiet(world: World, hasWrongRoutes: boolean): Promise<void>
   await world.time.advance(3 * minute)
   // Problems that ask for a deployment; and a deployment ends when the old processes have stopped.
   world.hasWrongRoutes = hasWrongRoutes
-  const asksForDeployment = [
-    // A superseded process comes back by itself, except after a newer release.
-    ...(world.hadNewerRelease ? ['SUPERSEDED'] : []),
-    ...(hasWrongRoutes ? [] : ['ROUTES']),
-  ]
   const isCurrent = ({ process, keeper, configuration }: Node) => {
     const { problems } = process.run(() => keeper.status())
-    return (
-      configuration === world.configuration && !problems.some(({ code }) => asksForDeployment.includes(code))
-    )
+    const asksForDeployment = !hasWrongRoutes && problems.some(({ code }) => code === 'ROUTES')
+    return configuration === world.configuration && !asksForDeployment
   }
   for (const node of world.nodes.filter((each) => !isCurrent(each))) stop(world, node, 100)
   replaceMissing(world, 0)

@@ -13,7 +13,6 @@ export interface Surroundings {
   readonly requests: readonly SentRequest[]
   /** When something happened that may need requests. */
   readonly causesMs: readonly number[]
-  readonly newerReleaseSinceMs: number
   readonly isUncertain: boolean
   readonly areIdsGivenAnew: boolean
   readonly stopping: ReadonlySet<unknown>
@@ -24,8 +23,7 @@ export interface Surroundings {
 
 const minute = 60_000
 const callTimeoutMs = 30_000
-/** A process looks at the configuration every 30 seconds; a claim lasts for two minutes, and the call after it for half a minute. */
-const longestLookMs = 35_000
+/** A claim lasts for two minutes, and the call after it for half a minute. */
 const storeMemoryMs = 3 * minute
 
 export function checkRequest(world: Surroundings, request: SentRequest): void {
@@ -36,8 +34,7 @@ export function checkRequest(world: Surroundings, request: SentRequest): void {
     callInFlight(world, request) ??
     tooMany(world, request) ??
     harmToOthers(world, request) ??
-    needless(world, request) ??
-    superseded(world, request)
+    needless(world, request)
   const { process, kind, username } = request
   if (problem !== undefined) world.violate(`${process.name} sends ${kind} for ${username}: ${problem}`)
 }
@@ -104,12 +101,6 @@ function needless(world: Surroundings, { kind, username = '' }: SentRequest) {
   return isFirst || isIdOpen || sent.some(({ isAnswered }) => !isAnswered)
     ? undefined
     : 'every call for this user was answered'
-}
-
-function superseded({ newerReleaseSinceMs, store }: Surroundings, { atMs, process }: SentRequest) {
-  const lookedMs = Math.max(newerReleaseSinceMs, process.resumedMs) + longestLookMs
-  const isKnown = atMs > lookedMs && store.hasWorkedSince(newerReleaseSinceMs + 1)
-  return isKnown ? 'a newer release is there' : undefined
 }
 
 /** The requests since a time. */

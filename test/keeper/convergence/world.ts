@@ -126,10 +126,6 @@ export class World implements Network {
   canaryAtMs = Number.NEGATIVE_INFINITY
   /** Whether two wall clocks ever differed. */
   haveClocksJumped = false
-  /** Since when a process of a newer release is there. */
-  newerReleaseSinceMs = Number.POSITIVE_INFINITY
-  hadNewerRelease = false
-  withdrawNewerRelease = () => {}
   /** When something happened that may need requests: events, and processes that started. */
   readonly causesMs: number[] = []
   /** How many processes there have been. */
