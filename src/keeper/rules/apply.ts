@@ -122,42 +122,45 @@ function inTheWay(record: UserRecord, answered: AnsweredCreate, learnt: Learnt, 
   return { record: { ...record, idUnsure: true }, learnt: found }
 }
 
-/** A new subscription: the user's first, or one after an interruption. */
+/** A new subscription: the user's first, one made only to be ended, or the end of a gap. */
 function created(
   before: UserRecord,
   answered: AnsweredCreate,
   id: number,
-  { inconclusive, isRefused, seemsEnded }: Learnt,
+  learnt: Learnt,
   facts: Facts,
 ): Applied {
   const { answeredAt, call, sentAt } = answered
-  const { kind, spec } = call
+  const { inconclusive, isRefused, seemsEnded } = learnt
   const record = replaced(before, answered)
-  const { endedByUs, idUnsure, provenAt, restoredCount, restores } = record
-  const isTest = kind === 'recreate' && inconclusive === 'update' && !isRefused
-  const learnt: Learnt = { isIdNew: true, ...(isTest && { inconclusive }) }
-  const findings = { learnt, ...(seemsEnded && { proves: 'unsubscribe' as const }) }
-  const isChange = endedByUs || record.spec !== spec || hasFormerNames(record, facts)
-  const wasThere = provenAt !== undefined
-  const cause = isChange ? 'changed' : kind === 'create' && wasThere ? 'ended' : 'replaced'
-  const known = { id, spec, names: facts.names, generation: facts.generation }
-  const made = { ...without(record, 'idUnsure', 'endedByUs', 'conflictAt'), ...known, provenAt: sentAt }
-  // Made only to be ended: the gap begins with the last proof before. What a recreate of an old spec made stays if the
-  // route to unsubscribe is wrong, so its gap is reported now. Another create shows an end.
-  const isTemporary = !facts.isWanted || (spec !== facts.spec && kind === 'create' && endedByUs)
-  if (isTemporary) return { ...findings, record: { ...made, provenAt } }
-  const isFirst = !wasThere && !idUnsure && kind === 'create'
-  if (isFirst) return { ...findings, record: made, proven: 'id', isCreated: true }
-  const { username } = record
-  const lastProvenAt = provenAt !== undefined && provenAt <= answeredAt ? provenAt : undefined
-  const gap = { username, subscriptionId: id, lastProvenAt, restoredAt: answeredAt, cause } as const
-  const isEnd = cause === 'ended'
-  const counted = {
-    ...made,
-    restoredCount: restoredCount + 1,
-    ...(isEnd && { restores: restores + 1, restoredAt: answeredAt }),
+  const { provenAt, restoredCount, restores, username } = record
+  const known = { id, spec: call.spec, names: facts.names, generation: facts.generation, provenAt: sentAt }
+  const made = { ...without(record, 'idUnsure', 'endedByUs', 'conflictAt'), ...known }
+  const isTest = call.kind === 'recreate' && inconclusive === 'update' && !isRefused
+  const findings = {
+    learnt: { isIdNew: true, ...(isTest && { inconclusive }) },
+    ...(seemsEnded && { proves: 'unsubscribe' as const }),
   }
-  return { ...findings, record: counted, proven: 'id', gap }
+  // The gap of a user who comes back begins with the last proof before.
+  if (!facts.isWanted) return { ...findings, record: { ...made, provenAt } }
+  const isFirst = provenAt === undefined && !record.idUnsure && call.kind === 'create'
+  if (isFirst) return { ...findings, record: made, proven: 'id', isCreated: true }
+  const cause = causeOf(record, call, facts)
+  const lastProvenAt = provenAt !== undefined && provenAt <= answeredAt ? provenAt : undefined
+  const gap = { username, subscriptionId: id, lastProvenAt, restoredAt: answeredAt, cause }
+  const counted = { ...made, restoredCount: restoredCount + 1 }
+  const restored =
+    cause === 'ended' ? { ...counted, restores: restores + 1, restoredAt: answeredAt } : counted
+  return { ...findings, record: restored, proven: 'id', gap }
+}
+
+function causeOf(
+  record: UserRecord,
+  { kind, spec }: AnsweredCreate['call'],
+  facts: Facts,
+): KeeperGap['cause'] {
+  if (record.endedByUs || record.spec !== spec || hasFormerNames(record, facts)) return 'changed'
+  return kind === 'create' && record.provenAt !== undefined ? 'ended' : 'replaced'
 }
 
 /** One replacement a day. Replacing what may be the keeper's own is free, unless the service refused that. */

@@ -170,21 +170,11 @@ describe('the record after', () => {
     expect(applied(kept, call, notFound)).toEqual({ record: kept, learnt: { inconclusive: call.kind } })
   })
 
-  test.each([
-    ['of a user who is not wanted', kept, { isWanted: false }, create],
-    ['of an old spec', { ...kept, spec: old }, {}, { kind: 'create', spec: old } as const],
-  ])('a create %s, which is ended next, is known, and proves nothing', (_what, record, others, call) => {
-    expect(applied({ ...record, endedByUs: true }, call, created, others)).toEqual({
-      record: { ...record, id: 9, generation: 7 },
+  test('a create for a user who is not wanted, which is ended next, is known, and proves nothing', () => {
+    expect(applied({ ...kept, endedByUs: true }, create, created, { isWanted: false })).toEqual({
+      record: { ...kept, id: 9, generation: 7 },
       learnt: { isIdNew: true },
     })
-  })
-
-  test('a recreate of an old spec, which stays if no route ends it, is a gap of its own', () => {
-    const call = { kind: 'recreate', spec: old } as const
-    const { gap, proven } = applied({ ...kept, spec: old }, call, created)
-    expect(gap).toMatchObject({ cause: 'replaced', lastProvenAt: 50, restoredAt: 101 })
-    expect(proven).toBe('id')
   })
 })
 
@@ -241,11 +231,20 @@ describe('the route after', () => {
 })
 
 describe('the gap after', () => {
+  const ended = { ...kept, spec: old, endedByUs: true } as const
   test.each<[string, UserRecord, PlannedCall, object]>([
     ['an end', kept, create, { cause: 'ended', lastProvenAt: 50 }],
     ['an end before a change', { ...kept, spec: old }, { kind: 'create', spec: old }, { cause: 'ended' }],
     ['a change of the spec', { ...kept, spec: old }, create, { cause: 'changed', lastProvenAt: 50 }],
     ['an unsubscribe', { ...kept, endedByUs: true }, create, { cause: 'changed' }],
+    // They stay if no route ends them, or if the old configuration comes back.
+    ['an unsubscribe of an old spec', ended, { kind: 'create', spec: old }, { cause: 'changed' }],
+    [
+      'a recreate of an old spec',
+      { ...kept, spec: old },
+      { kind: 'recreate', spec: old },
+      { cause: 'replaced' },
+    ],
     ['a name that goes', { ...kept, names: ['team'] }, recreate, { cause: 'changed' }],
     [
       'a recreate of a lost id',
