@@ -111,24 +111,27 @@ export class SubscriptionKeeper implements AsyncDisposable {
     options: Pick<SweepOptions, 'signal' | 'onProgress'> = {},
   ): Promise<RotationReport> {
     validateCall('rotateParameters', options)
-    this.#parts.configuration.rotate(values)
+    const { configuration, users } = this.#parts
+    configuration.rotate(values)
     const report = await this.#sweep({ provenSince: now() }, options)
+    // A process that has started meanwhile may have put back its own values.
+    const isKnown = await this.#inOwnContext(() => configuration.synchronize()).then(
+      () => !configuration.state.isSuperseded,
+      () => false,
+    )
+    const isConfirmed = ({ record }: User) =>
+      isKnown &&
+      record?.generation === configuration.state.generation &&
+      record?.id !== undefined &&
+      !record.idUnsure &&
+      record.claim === undefined
     const confirmed: string[] = []
-    const pending = report.failed
-      .map(({ username }) => username)
-      .filter((name) => !this.#parts.users.all.get(name))
-    for (const user of this.#parts.users.all.values()) {
-      if (user.isWanted) (this.#isConfirmed(user) ? confirmed : pending).push(user.username)
+    const pending = report.failed.map(({ username }) => username).filter((name) => !users.all.get(name))
+    for (const user of users.all.values()) {
+      if (user.isWanted) (isConfirmed(user) ? confirmed : pending).push(user.username)
     }
     if (pending.length === 0) this.#refuseIfNothingWasDone('rotateParameters')
     return { confirmed, pending }
-  }
-
-  /** Whether the callbacks of this user certainly carry the present values. */
-  #isConfirmed({ record }: User): boolean {
-    const { generation, isSuperseded } = this.#parts.configuration.state
-    if (record?.id === undefined || record.idUnsure || record.claim !== undefined) return false
-    return !isSuperseded && record.generation === generation
   }
 
   /** What the keeper knows, from memory (docs/keeper.md, Readiness and alerts). */

@@ -224,6 +224,21 @@ describe('a change of the configuration', () => {
     expect(world.gaps).toEqual([])
   })
 
+  test('during a rotation leaves every user pending, whose values may have been put back', async () => {
+    const world = await settledWorld({ users: 3 })
+    const { process, keeper } = nodeOf(world)
+    const late = { kind: 'late', effectAfterMs: 0, answerAfterMs: 15 * second } as const
+    world.nextOutcomes.push({ kind: 'answered' }, { kind: 'answered' }, late)
+    const parameters = { token: world.newSecret() }
+    const rotating = process.run(() => keeper.rotateParameters({ parameters }))
+    await world.time.advance(2 * second)
+    world.start({ ...world.configuration, parameters: { token: world.newSecret() } })
+    await world.time.advance(18 * second)
+    const { confirmed, pending } = await rotating
+    expect(confirmed).toEqual([])
+    expect(pending).toHaveLength(3)
+  })
+
   test('by a rotation on an older deployment wins nothing', async () => {
     const world = await settledWorld({ users: 1 })
     const deployed = { ...world.configuration, parameters: { token: world.newSecret() } }

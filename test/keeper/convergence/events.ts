@@ -372,7 +372,6 @@ function startCanary(
   const renewed = { ...configuration, parameters: { ...configuration.parameters, token: world.newSecret() } }
   const node = world.start((isOld && formerConfigurations.at(-1)) || { ...renewed })
   world.isConfigurationNew = true
-  world.canaryAtMs = world.time.nowMs
   world.time.schedule(forMs, () => {
     if (!isKilled && node.process.isRunning) stop(world, node, 0)
     else {
@@ -391,14 +390,12 @@ function rotate(world: World): void {
   const rotated = { ...before, parameters }
   world.formerConfigurations.push(before)
   world.configuration = rotated
-  const atMs = world.time.nowMs
   for (const node of world.nodes.filter(({ configuration }) => configuration === before)) {
     node.configuration = rotated
     node.process.receive(0, () => {
       node.keeper.rotateParameters({ parameters }).then(
         ({ confirmed }) => {
-          const isNewest = world.configuration === rotated && world.canaryAtMs < atMs
-          if (isNewest) checkConfirmed(world, confirmed)
+          if (world.configuration === rotated) checkConfirmed(world, confirmed)
         },
         () => {},
       )

@@ -122,8 +122,6 @@ export class World implements Network {
   isUncertain = false
   /** Whether types, URL or names of parameters were changed. */
   isConfigurationNew = false
-  /** When the last canary started: from then on its values are the newest. */
-  canaryAtMs = Number.NEGATIVE_INFINITY
   /** Whether two wall clocks ever differed. */
   haveClocksJumped = false
   /** When something happened that may need requests: events, and processes that started. */
