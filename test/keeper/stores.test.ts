@@ -92,15 +92,6 @@ describe('what cannot be read', () => {
     },
   )
 
-  test('is a text of more than a million characters, which is not parsed', async () => {
-    const world = await settledWorld({ users: 1 })
-    const index = world.store.keys.find((key) => key.includes(':members:')) ?? ''
-    world.store.replace(index, `["agent0"${' '.repeat(2 ** 20)}]`)
-    await world.time.advance(20 * minute)
-    expect(world.store.text(index)).toBe('["agent0"]')
-    expect(world.problems[0]?.what).toMatchObject({ code: 'STORE', message: expect.stringContaining(index) })
-  })
-
   test.each([
     ['an unknown type', { spec: 'fax https://app.example.com/' }],
     ['a version that is no number', { version: '1' }],
