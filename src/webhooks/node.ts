@@ -1,7 +1,6 @@
 /** A callback route for servers of Node.js. */
-import { isSuccess } from '../shared/statuses.js'
-import { bodyTimeoutMs, invalidDelivery, isBytes, type ReadBody, readPieces, routeAdvice } from './body.js'
-import { type CallbackAnswer, coreOf, type ReceiverCore } from './core.js'
+import { invalidDelivery, isBytes, type ReadBody, readPieces, routeAdvice } from './body.js'
+import { coreOf, type ReceiverCore } from './core.js'
 import { RequestHeaders } from './headers.js'
 import type { CallbackReceiver } from './receiver.js'
 
@@ -38,10 +37,6 @@ export interface NodeRequest {
     | undefined
   /** The result of an earlier body parser. */
   readonly body?: unknown
-  /** Whether the connection is gone. */
-  readonly destroyed?: boolean | undefined
-  /** Whether the whole request has arrived, read or not. */
-  readonly complete?: boolean | undefined
   /** Whether the body was read to its end. */
   readonly readableEnded?: boolean | undefined
   /** Whether something has begun to read the body. */
@@ -54,12 +49,8 @@ export interface NodeRequest {
   read?(): Uint8Array | string | null
   /** The parts of the body as they arrive. */
   iterator(options: { destroyOnReturn: boolean }): AsyncIterable<Uint8Array | string>
-  /** The connection has ended. */
-  on(event: 'close', listener: () => void): unknown
   /** Reads on without listening: the rest of the body is dropped. */
   resume(): unknown
-  /** Ends the connection. */
-  destroy?(): unknown
 }
 
 /** The parts of a `ServerResponse` or an `Http2ServerResponse` that the handler uses. */
@@ -106,16 +97,6 @@ interface FrameworkRequest {
   readonly headers?: NodeRequest['headers']
 }
 
-/** For `close`: a server of `node:http2` does not know its connections. */
-function keepSession(
-  { sessions }: ReceiverCore,
-  session: NonNullable<NodeRequest['stream']>['session'],
-): void {
-  if (!session || sessions.has(session)) return
-  sessions.add(session)
-  session.on('close', () => sessions.delete(session))
-}
-
 export async function handleNodeRequest(
   core: ReceiverCore,
   request: NodeRequest,
@@ -123,7 +104,8 @@ export async function handleNodeRequest(
   { parsedBody = () => request.body, headers: shownHeaders = request.headers }: FrameworkRequest = {},
 ): Promise<void> {
   const { httpVersionMajor } = request
-  if (httpVersionMajor === 2) keepSession(core, request.stream?.session)
+  const stream = httpVersionMajor === 2 ? request.stream : undefined
+  keepSession(core, stream?.session)
   const headers = new RequestHeaders(shownHeaders, request.rawHeaders)
   const declaredBytes = Number(headers.get('content-length'))
   const isTooLarge = declaredBytes > core.maxBodyBytes
@@ -158,13 +140,31 @@ export async function handleNodeRequest(
   }
 
   const { answer } = await core.receive(request.method, headers, readBody)
+  mustStop &&= !request.readableEnded
   try {
-    send(answer, request, response, mustStop && !request.readableEnded)
-    if (!isSuccess(answer.status)) limitRest(request)
+    // A middleware that ran before may have answered already, at a time limit of its own.
+    if (!response.headersSent) {
+      response.statusCode = answer.status
+      for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value)
+      if (mustStop && !stream) response.setHeader('connection', 'close')
+      response.end()
+    }
+    // HTTP/2 closes the stream alone, without an error (RFC 9113 section 8.1).
+    if (mustStop) stream?.close(0)
   } catch (err) {
     const { status } = answer
     core.log('error', { event: 'callback.unanswered', err, status }, 'Callback not answered')
   }
+}
+
+/** For `close`: a server of `node:http2` does not know its connections. */
+function keepSession(
+  { sessions }: ReceiverCore,
+  session: NonNullable<NodeRequest['stream']>['session'],
+): void {
+  if (!session || sessions.has(session)) return
+  sessions.add(session)
+  session.on('close', () => sessions.delete(session))
 }
 
 function isEmpty(body: unknown): boolean {
@@ -213,33 +213,4 @@ function bytesOf(chunk: Uint8Array | string | null | undefined, request: NodeReq
   if (typeof chunk !== 'string') return chunk ?? nothing
   // The type of the encoding is not that of Node's types, which an app that only receives callbacks may not have.
   return Buffer.from(chunk, request.readableEncoding as BufferEncoding)
-}
-
-/** @param mustStop - whether the sender must stop sending the body */
-function send(
-  { status, headers }: CallbackAnswer,
-  request: NodeRequest,
-  response: NodeResponse,
-  mustStop: boolean,
-): void {
-  const isHttp2 = request.httpVersionMajor === 2
-  // Taken before the answer ends: afterwards an HTTP/2 request has no stream any more.
-  const stream = isHttp2 && mustStop ? request.stream : undefined
-  // A middleware that ran before may have answered already, at a time limit of its own.
-  if (!response.headersSent) {
-    response.statusCode = status
-    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
-    if (mustStop && !isHttp2) response.setHeader('connection', 'close')
-    response.end()
-  }
-  // HTTP/2 closes the stream alone, without an error (RFC 9113 section 8.1).
-  stream?.close(0)
-}
-
-/** Disconnects a refused sender that is still sending its body after {@link bodyTimeoutMs}. */
-function limitRest(request: NodeRequest): void {
-  if (request.complete !== false || request.destroyed) return
-  const timer = setTimeout(() => request.destroy?.(), bodyTimeoutMs)
-  // Every request emits `close` in the end, also one whose body is complete.
-  request.on('close', () => clearTimeout(timer))
 }

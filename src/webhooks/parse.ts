@@ -1,11 +1,10 @@
 /** Parses callback bodies into typed deliveries (docs/service.md, Delivery). */
 import * as z from 'zod'
-import type { InvalidDeliveryError, Issue } from '../errors.js'
-import { documentedPayloads } from '../notification-types.js'
-import { messageOf } from '../shared/text.js'
-import { configurationError, issuesOf, numericId, ownMessages, validate } from '../shared/validation.js'
+import type { InvalidDeliveryError } from '../errors.js'
+import { configurationError, numericId, validate } from '../shared/validation.js'
 import { errorOf, invalidDelivery, isBytes } from './body.js'
 import { contentOf } from './content.js'
+import { checkOf, payloadReaders, payloadsSchema } from './payloads.js'
 import { anyDeliverySchema, type Delivery, type NoPayloadSchemas, type PayloadSchemas } from './schemas.js'
 
 /** The options of {@link createDeliveryParser}. */
@@ -69,80 +68,11 @@ export function createDeliveryParser<Payloads extends PayloadSchemas>(
   return parserOf(options.payloads)
 }
 
-/** The schema of the option `payloads`, made when options are checked, so that parsing alone does not cost it. */
-export function payloadsSchema() {
-  const schema = z.unknown().superRefine((value, context) => {
-    const message = schemaProblem(Object(value))
-    if (message !== undefined) context.addIssue({ code: 'custom', message })
-  })
-  return z.record(z.string(), schema, 'must be an object of schemas by notification type')
-}
-
-function schemaProblem(schema: PayloadSchemas[string]): string | undefined {
-  if (typeof schema['~standard']?.validate !== 'function') {
-    return 'must be a Standard Schema, such as one of zod, valibot or arktype'
-  }
-  return isAsynchronous(schema)
-    ? 'must be synchronous, because a callback is parsed before it is answered: await in the handler instead'
-    : undefined
-}
-
-/** By the mark of zod and valibot, or by one call. A schema may still turn out to be asynchronous: see {@link readerOf}. */
-function isAsynchronous(schema: PayloadSchemas[string]): boolean {
-  // Valibot's mark.
-  if ('async' in schema && schema.async === true) return true
-  try {
-    if (isOwnZodSchema(schema)) z.compile(schema, { strict: true })
-    // Zod 3 also answers what a schema throws with a promise.
-    else if (Object(schema['~standard']).vendor !== 'zod') standardReader(schema)({})
-    return false
-  } catch (error) {
-    return error instanceof z.ZodCompileAsyncError || error instanceof AsynchronousError
-  }
-}
-
-/** By the mark of zod 4, classic and mini. Not by `instanceof`, because the user's zod may be another copy. */
-function isZodSchema(schema: object): schema is z.core.$ZodType {
-  return '_zod' in schema
-}
-
-/** Whether a schema may be compiled: the compiler knows only the schemas of its own version. */
-function isOwnZodSchema(schema: object): schema is z.core.$ZodType {
-  if (!isZodSchema(schema)) return false
-  const { major, minor, patch } = schema._zod.version
-  const own = anyDeliverySchema._zod.version
-  return major === own.major && minor === own.minor && patch === own.patch
-}
-
-/** Reads a payload of one type: returns the parsed payload, or what is wrong with it. */
-type PayloadReader = (
-  payload: unknown,
-) =>
-  | { readonly payload: unknown; readonly issues?: undefined }
-  | { readonly issues: readonly Issue[]; readonly cause?: unknown }
-
-/** The path of payloads in a body. */
-const payloadPath = ['notification', 'payload']
-
-const issuesOfDelivery = checkOf(anyDeliverySchema)
-
-const documentedReaders = Object.entries(documentedPayloads).map(([type, { schema }]) => {
-  const issuesOfPayload = checkOf(schema, payloadPath)
-  const read: PayloadReader = (payload) => {
-    const issues = issuesOfPayload(payload)
-    return issues === undefined ? { payload } : { issues }
-  }
-  return { type, read }
-})
-
 /** Makes the function that reads the JSON `value` of a `body`. @throws `InvalidDeliveryError`, or what a getter throws */
 export function deliveryReader<Payloads extends PayloadSchemas>(
   payloads: Payloads,
 ): (value: unknown, body: unknown) => Delivery<Payloads> {
-  const readers = [
-    ...Object.entries(payloads).map(([type, schema]) => ({ type, read: readerOf(type, schema) })),
-    ...documentedReaders,
-  ]
+  const readers = payloadReaders(payloads)
 
   function read(given: unknown, body: unknown): Delivery {
     const value = withNumericId(given)
@@ -150,22 +80,19 @@ export function deliveryReader<Payloads extends PayloadSchemas>(
     if (issues) throw invalidDelivery(body, mistakeIn(body) ?? issues)
     // The payload is checked below.
     const delivery = value as Delivery
-    const { subscriptionId, notification } = delivery
-    const { id, time, ver, type, payload } = notification
-    // The first of a type counts. A scan, because a Map would hash the text of every delivery's type anew,
-    // which takes longer than comparing with a few names.
+    const { type, payload } = delivery.notification
+    // A scan, because a Map would hash the text of every delivery's type anew, which takes longer.
     const result = readers.find((reader) => reader.type === type)?.read(payload)
-    if (result === undefined) return delivery
-    if (result.issues) throw invalidDelivery(body, result.issues, result.cause)
-    if (result.payload === payload) return delivery
-    // A copy, because the delivery may be an object of the caller's. The fields are also named one by one, because
-    // a spread leaves out those that come from a prototype's getter.
-    const copy = { ...notification, id, time, ver, type, payload: result.payload }
-    return { ...delivery, subscriptionId, notification: copy as never }
+    if (result?.issues) throw invalidDelivery(body, result.issues, result.cause)
+    if (result === undefined || result.payload === payload) return delivery
+    // A copy, because the delivery may be an object of the caller's.
+    return { ...delivery, notification: { ...delivery.notification, payload: result.payload as never } }
   }
   // Every payload goes through the reader of its type, which is what the type parameter states.
   return read as unknown as (value: unknown, body: unknown) => Delivery<Payloads>
 }
+
+const issuesOfDelivery = checkOf(anyDeliverySchema)
 
 function parserOf<Payloads extends PayloadSchemas>(payloads: Payloads): DeliveryParser<Payloads> {
   const read = deliveryReader(payloads)
@@ -218,60 +145,6 @@ export function parseDelivery(body: unknown): Delivery {
 /** Like {@link parseDelivery}, but returns the error instead of throwing it: the shape of zod's `safeParse`. */
 export function safeParseDelivery(body: unknown): DeliveryResult {
   return defaultParser.safeParse(body)
-}
-
-/**
- * Makes a check from a schema of this package: synchronous and without transforms, so that the value itself is the
- * result and nothing is built. Where code generation is not allowed, zod runs the schema uncompiled.
- */
-function checkOf(schema: z.core.$ZodType, path?: readonly string[]): (value: unknown) => Issue[] | undefined {
-  let compiled: z.core.$ZodType | undefined
-  return (value) => {
-    compiled ??= z.compile(schema)
-    const error = z.validate(compiled, value) ? undefined : z.safeParse(schema, value, ownMessages).error
-    return error && issuesOf(error, path)
-  }
-}
-
-/** Makes a reader from a user's schema for the payload of `type`: the schema's output is the result. */
-function readerOf(type: string, schema: PayloadSchemas[string]): PayloadReader {
-  const read = isZodSchema(schema) ? zodReader(schema) : standardReader(schema)
-  return (payload) => {
-    try {
-      return read(payload)
-    } catch (cause) {
-      const message = `the schema for "${type}" is asynchronous or failed (${messageOf(cause)})`
-      return { issues: [{ path: payloadPath, message }], cause }
-    }
-  }
-}
-
-/** Not by the standard: with that, zod answers what a transform throws with a promise, as if it were asynchronous. */
-function zodReader(schema: z.core.$ZodType): PayloadReader {
-  let compiled: z.core.$ZodType | undefined
-  return (payload) => {
-    compiled ??= isOwnZodSchema(schema) ? z.compile(schema) : schema
-    const { data, error } = z.safeParse(compiled, payload, ownMessages)
-    return error ? { issues: issuesOf(error, payloadPath) } : { payload: data }
-  }
-}
-
-class AsynchronousError extends TypeError {}
-
-function standardReader(schema: PayloadSchemas[string]): PayloadReader {
-  return (payload) => {
-    const result = schema['~standard'].validate(payload)
-    if ('then' in result) {
-      result.catch(() => {})
-      throw new AsynchronousError('it returned a promise')
-    }
-    if (!result.issues) return { payload: result.value }
-    const issues = result.issues.map(({ message, path = [] }) => ({
-      path: [...payloadPath, ...path.map((key) => (typeof key === 'object' ? key.key : key))],
-      message,
-    }))
-    return { issues }
-  }
 }
 
 /** Advice for values that are often passed by mistake instead of a body. */

@@ -239,16 +239,9 @@ export const deliverySchema = z.looseObject({
 
 /** The fields of {@link notificationSchema}. */
 export type NotificationShape = {
-  /** Unique identifier. */
-  id: ValueSchema<string>
-  /** When it happened, in milliseconds since 1970. */
-  time: ValueSchema<number>
-  /** Version of the format. */
-  ver: ValueSchema<string>
-  /** What kind of notification it is. */
-  type: ValueSchema<string>
-  /** Any object. */
-  payload: ValueSchema<Record<string, unknown>>
+  [Field in keyof NotificationFields<string, object>]: ValueSchema<
+    NotificationFields<string, Record<string, unknown>>[Field]
+  >
 }
 
 /** The fields of {@link deliverySchema}. */

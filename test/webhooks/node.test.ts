@@ -10,7 +10,7 @@ import {
   type DeliveryReceiverOptions,
   toNodeHandler,
 } from 'notification-subscriber/webhooks'
-import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, describe, expect, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
 import { eventually } from '../support/eventually.js'
 import { expectPage } from '../support/message-page.js'
@@ -444,53 +444,5 @@ describe('over node:http2', () => {
     await closed
     // NO_ERROR (RFC 9113 section 8.1).
     expect(stream.rstCode).toBe(0)
-  })
-})
-
-describe('a refused sender that continues its body', () => {
-  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }))
-  afterEach(() => void vi.useRealTimers())
-
-  const dribbling = 'POST / HTTP/1.1\r\nHost: a\r\nToken: x\r\nContent-Length: 1000\r\n\r\n{'
-
-  test('loses the connection 10 seconds after the 401, also if it dribbles', async () => {
-    await using server = await serve()
-    const { socket, status } = openSocket(server.port)
-    // Not `once`, which rejects when the connection is reset under what the sender still writes.
-    const closed = new Promise((resolve) => socket.once('close', resolve))
-    socket.write(dribbling)
-    expect(await status()).toBe(401)
-    for (let second = 1; second < 10; second += 1) {
-      socket.write(' ')
-      vi.advanceTimersByTime(1_000)
-    }
-    await new Promise(setImmediate)
-    expect(socket.closed).toBe(false)
-    vi.advanceTimersByTime(1_000)
-    await closed
-  })
-
-  test.each([{ complete: true }, { complete: false, destroyed: true }])(
-    'needs no timer: %j',
-    async (state) => {
-      const iterator = () => expect.unreachable()
-      const request = { method: 'POST', headers: {}, on() {}, resume() {}, iterator, ...state }
-      const response = { statusCode: 0, headersSent: false, setHeader() {}, end: vi.fn() }
-      toNodeHandler(new DeliveryReceiver({ secrets, logger: false }))(request, response)
-      await new Promise(setImmediate)
-      expect(response.end).toHaveBeenCalledOnce()
-      expect(vi.getTimerCount()).toBe(0)
-    },
-  )
-
-  test('keeps the connection, and leaves no timer, if its body ends in time', async () => {
-    await using server = await serve()
-    const { socket, status, received } = openSocket(server.port)
-    socket.write(dribbling)
-    expect(await status()).toBe(401)
-    expect(vi.getTimerCount()).toBe(1)
-    socket.write(`${' '.repeat(999)}${withLength}${delivery}`)
-    while (!/HTTP\/1.1 204/.test(received())) await once(socket, 'data')
-    expect(vi.getTimerCount()).toBe(0)
   })
 })

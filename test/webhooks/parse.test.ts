@@ -455,22 +455,6 @@ describe('a caller’s object', () => {
     expect(Object.hasOwn(delivery.notification, '__proto__')).toBe(true)
     expect(({} as Record<string, unknown>).polluted).toBeUndefined()
   })
-
-  test('may have its fields on a prototype', () => {
-    const gettersOf = (fields: object) =>
-      Object.create(
-        Object.defineProperties(
-          {},
-          Object.fromEntries(
-            Object.entries(fields).map(([name, value]) => [name, { get: () => value, enumerable: false }]),
-          ),
-        ),
-      )
-    const { notification, ...fields } = scoreDelivery()
-    const body = gettersOf({ ...fields, notification: gettersOf(notification) })
-    const delivery = parserFor(z.object({ score: z.coerce.number() })).parse(body)
-    expect(delivery).toEqual(deliveryOf('cxScoreUpdated', { score: 87 }))
-  })
 })
 
 describe('names that every object has', () => {
