@@ -127,11 +127,6 @@ function limited(issues: readonly Issue[]): readonly Issue[] {
   return [...issues.slice(0, maxIssues), more]
 }
 
-/** The error for a body that throws when it is read: a stream, or an object whose getters throw. */
-export function unreadableBody(body: unknown, thrown: unknown): InvalidDeliveryError {
-  return invalidDelivery(body, `cannot be read (${messageOf(thrown)})`, thrown)
-}
-
 /** The error for a body whose reading threw: this package's own error, or anything else, even a proxy that throws. */
 export function errorOf(body: unknown, thrown: unknown): InvalidDeliveryError {
   try {
@@ -139,5 +134,5 @@ export function errorOf(body: unknown, thrown: unknown): InvalidDeliveryError {
   } catch {
     // Then it is no error of this package.
   }
-  return unreadableBody(body, thrown)
+  return invalidDelivery(body, `cannot be read (${messageOf(thrown)})`, thrown)
 }

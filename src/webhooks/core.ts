@@ -13,6 +13,7 @@ import { errorOf, isLarger, type ReadBody, routeAdvice } from './body.js'
 import { type Content, contentOf, readContent } from './content.js'
 import { logUndocumentedType, type NotificationHandler } from './handlers.js'
 import type { RequestHeaders } from './headers.js'
+import type { Http2Connection } from './node-types.js'
 import { check, type DeliveryReceiverOptions, type RefusedCallback } from './options.js'
 import { deliveryReader, namesOf } from './parse.js'
 import type { Delivery, NoPayloadSchemas, PayloadSchemas } from './schemas.js'
@@ -64,7 +65,7 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
   readonly log: Log
   readonly deliveries = new InFlight()
   /** The open HTTP/2 connections that have brought a callback. */
-  readonly sessions = new Set<{ close(): unknown; destroy(): unknown }>()
+  readonly sessions = new Set<Http2Connection>()
   readonly #options: DeliveryReceiverOptions<Payloads>
   readonly #authenticate: ReturnType<typeof authenticatorOf>
   readonly #read: (value: unknown, body: unknown) => Delivery<Payloads>

@@ -1,7 +1,8 @@
 /** A callback route for Fastify. */
 import * as z from 'zod'
 import { coreOf } from './core.js'
-import { handleNodeRequest, type NodeRequest, type NodeResponse } from './node.js'
+import { handleNodeRequest } from './node.js'
+import type { NodeRequest, NodeResponse } from './node-types.js'
 import { check } from './options.js'
 import type { CallbackReceiver } from './receiver.js'
 

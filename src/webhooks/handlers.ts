@@ -47,18 +47,20 @@ export function logUndocumentedType(type: string, log: Log): void {
   if (documented.includes(type)) return
   const subscribable = notificationTypes.find((name) => name === type)
   if (subscribable) {
-    const delivered = documentedNotificationTypes[subscribable]
+    const fields = {
+      event: 'handler.type-not-delivered',
+      type,
+      delivered: documentedNotificationTypes[subscribable],
+    }
+    const advice = 'Register it for the types in `delivered`.'
     log(
       'warn',
-      { event: 'handler.type-not-delivered', type, delivered },
-      'A handler is registered for a type that is subscribed to, and never delivered. Register it for the types in `delivered`.',
+      fields,
+      `A handler is registered for a type that is subscribed to, and never delivered. ${advice}`,
     )
   } else {
-    const nearest = nearestName(type, documented, 1)
-    log(
-      'warn',
-      { event: 'handler.type-undocumented', type, nearest },
-      'A handler is registered for a type that is not documented. `nearest` is the documented type with the most similar name.',
-    )
+    const fields = { event: 'handler.type-undocumented', type, nearest: nearestName(type, documented, 1) }
+    const advice = '`nearest` is the documented type with the most similar name.'
+    log('warn', fields, `A handler is registered for a type that is not documented. ${advice}`)
   }
 }

@@ -11,13 +11,13 @@ export {
   type NotificationType,
   notificationTypes,
 } from '../notification-types.js'
-export type { CallbackServer } from './closing.js'
 export type { CallbackAnswer } from './core.js'
 export { type FastifyInstanceLike, type FastifyPluginOptions, toFastifyPlugin } from './fastify.js'
 export type { DeliveryContext, NotificationHandler } from './handlers.js'
 export { type KoaContextLike, toKoaMiddleware } from './koa.js'
 export { type LambdaAnswer, type LambdaEvent, toLambdaHandler } from './lambda.js'
-export { type NodeRequest, type NodeResponse, toNodeHandler } from './node.js'
+export { toNodeHandler } from './node.js'
+export type { CallbackServer, NodeRequest, NodeResponse } from './node-types.js'
 export type { DeliveryReceiverOptions, RefusedCallback } from './options.js'
 export {
   createDeliveryParser,

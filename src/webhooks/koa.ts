@@ -1,7 +1,8 @@
 /** A callback route for Koa. */
 
 import { coreOf } from './core.js'
-import { handleNodeRequest, type NodeRequest, type NodeResponse } from './node.js'
+import { handleNodeRequest } from './node.js'
+import type { NodeRequest, NodeResponse } from './node-types.js'
 import type { CallbackReceiver } from './receiver.js'
 
 /** The parts of the context of Koa that the middleware uses. */

@@ -2,10 +2,11 @@
 import * as z from 'zod'
 import { objectWith } from '../shared/validation.js'
 import { settlesWithin } from '../shared/waits.js'
-import { type CallbackServer, closeServer } from './closing.js'
+import { closeServer } from './closing.js'
 import { type CallbackAnswer, ReceiverCore, receiverCore } from './core.js'
 import type { NotificationHandler, SuggestedType } from './handlers.js'
 import { type HeadersLike, RequestHeaders } from './headers.js'
+import type { CallbackServer } from './node-types.js'
 import { check, type DeliveryReceiverOptions, delaySchema, optionsSchema } from './options.js'
 import type { NoPayloadSchemas, PayloadSchemas } from './schemas.js'
 
@@ -145,7 +146,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
   /**
    * Stops a server of Node.js: it stops listening, answers what still comes over its connections and asks them to close, waits
    * for handlers, and ends what is left after `timeoutMs`, also connections on which nothing has arrived. Of Fastify it is
-   * `app.server`. Of HTTP/2 it ends the connections that have brought a callback.
+   * `app.server`. Of HTTP/2 it ends the connections that have brought a callback, to any server.
    *
    * @param options - `timeoutMs`: how long all that may take, in milliseconds. Default: 10,000
    * @returns how many deliveries are still in flight: 0, unless `timeoutMs` has passed
