@@ -1,5 +1,5 @@
 /** Structured log lines, without secrets. */
-import { wholeMessageOf, withoutPasswords } from './shared/text.js'
+import { excerpt, wholeMessageOf, withoutPasswords } from './shared/text.js'
 
 /**
  * A log with the shape of `console` and pino: each method takes fields, then a message. Fields and messages never
@@ -30,9 +30,25 @@ export function logOf(logger: Logger | false | undefined): Log {
   return async (level, fields, message) => {
     if (!logger) return
     try {
-      await logger[level]('err' in fields ? { ...fields, err: describeError(fields.err) } : fields, message)
+      const shown = Object.fromEntries(
+        Object.entries(fields).map(([name, value]) => [
+          name,
+          name === 'err' ? describeError(value) : withShortTexts(value),
+        ]),
+      )
+      await logger[level](shown, excerpt(message, maxTextLength))
     } catch {}
   }
+}
+
+/** The longest text in a line: names come from senders, rosters and stores. */
+const maxTextLength = 1_000
+
+function withShortTexts(value: unknown): unknown {
+  if (typeof value === 'string') return value.length > maxTextLength ? excerpt(value, maxTextLength) : value
+  if (Array.isArray(value)) return value.map(withShortTexts)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, withShortTexts(field)]))
 }
 
 /** What a line has of an error, as `err`. */

@@ -45,6 +45,15 @@ test.each([
   await log('warn', { event: 'request.failed' }, 'Request got no answer')
 })
 
+test('a line has no long text: names come from senders, rosters and stores', () => {
+  const { lines, ...logger } = recordingLogger()
+  const long = 'x'.repeat(100_000)
+  const fields = { usernames: [long, 'alice'], issues: [{ path: [long, 3], message: long }], isLong: true }
+  logOf(logger)('error', { event: 'handler.failed', ...fields }, long)
+  expect(JSON.stringify(lines).length).toBeLessThan(6_000)
+  expect(lines[0]?.[0]).toMatchObject({ usernames: [expect.any(String), 'alice'], isLong: true })
+})
+
 describe('an error in a line is a description', () => {
   const logged = (err: unknown) => {
     const { lines, ...logger } = recordingLogger()

@@ -117,6 +117,10 @@ function issuedTokens(body: string): string[] {
 /** Visible ASCII, because a token is sent in a header. */
 export const accessTokenPattern = /^[\x21-\x7e]+$/
 
+function wholeSeconds(given: unknown): unknown {
+  return typeof given === 'number' ? Math.floor(given) : numericId(given)
+}
+
 /**
  * A successful answer of the token endpoint (docs/service.md, Resources). Fields beyond these are dropped.
  *
@@ -131,8 +135,8 @@ export const accessTokenResponseSchema = z.object({
   token_type: z
     .string()
     .regex(/^[Bb][Ee][Aa][Rr][Ee][Rr]$/, 'must be Bearer, the only type this service uses'),
-  /** Lifetime in seconds, counted from when the answer was generated; also written as text. */
-  expires_in: z.preprocess(numericId, z.int().nonnegative()),
+  /** Lifetime in seconds, counted from when the answer was generated; also with a fraction, or written as text. */
+  expires_in: z.preprocess(wholeSeconds, z.int().nonnegative()),
 })
 
 /** @throws `TokenRequestError` for any status except 200, or an answer of an intermediary; `ResponseValidationError` for a 200 whose body is no access token */

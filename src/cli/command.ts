@@ -123,11 +123,17 @@ export async function contentOf(flag: string, file: string | undefined): Promise
   if (file === undefined) return undefined
   try {
     const { bytes, isComplete } = await readUpTo(maxBytes, createReadStream(file))
-    if (isComplete) return Buffer.from(bytes).toString('utf8')
+    if (isComplete) return new TextDecoder(encodingOf(bytes)).decode(bytes)
   } catch (error) {
     throw new UsageError(`${flag} names a file that cannot be read: ${messageOf(error)}`)
   }
   throw new UsageError(`${flag} names a file larger than 1 MiB: name another file`)
+}
+
+/** By the byte order mark, which editors and shells of Windows write. */
+function encodingOf([first, second]: Uint8Array): string {
+  if (first === 0xff && second === 0xfe) return 'utf-16le'
+  return first === 0xfe && second === 0xff ? 'utf-16be' : 'utf-8'
 }
 
 /**

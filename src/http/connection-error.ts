@@ -139,20 +139,8 @@ function otherReason(failure: unknown): string {
     : 'no connection could be made. Check the address, and the proxy if there is one.'
 }
 
-/**
- * Whether an error of an unknown dispatcher proves that nothing was sent: the connection was refused, the name
- * was not found, no connection was made in time, or TLS ended at the certificate.
- */
-export function provesUnsentByDispatcher(error: unknown): boolean {
-  const code = codeOf(innermost(error))
-  return (
-    ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'].includes(code) ||
-    permanentReason(code) !== undefined
-  )
-}
-
-/** Whether an error of `fetch`, which does not report this, proves that the request was not sent. */
-export function provesUnsentByFetch(error: unknown): boolean {
+/** Whether an error of `fetch` or of an unknown dispatcher, which do not report this, proves that nothing was sent. */
+export function provesUnsent(error: unknown): boolean {
   const failure = innermost(error)
   const syscall = textOf(failure, 'syscall')
   if (syscall === 'connect' || syscall === 'getaddrinfo') return true

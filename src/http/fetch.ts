@@ -2,7 +2,7 @@
 import { BoundedBytes, readInto } from '../shared/bounded-bytes.js'
 import { isStatus, isSuccess } from '../shared/statuses.js'
 import { settlesWithin } from '../shared/waits.js'
-import { provesUnsentByDispatcher, provesUnsentByFetch } from './connection-error.js'
+import { provesUnsent } from './connection-error.js'
 import { errorBodyMs, type HttpRequest, type HttpResponse, maxBodyBytes, type Transport } from './exchange.js'
 import { type Head, thrownAnswer } from './thrown-answer.js'
 
@@ -15,6 +15,8 @@ export type FetchLike = (
     body?: string
     signal: AbortSignal
     redirect: 'manual'
+    /** Some frameworks replace `fetch` by one that keeps answers, also to a POST. */
+    cache: 'no-store'
   },
 ) => Promise<FetchResponseLike>
 
@@ -65,13 +67,14 @@ export function fetchTransport(fetch: FetchLike): Transport {
       ...(body !== undefined && { body }),
       signal,
       redirect: 'manual',
+      cache: 'no-store',
     })
     return {
       status: answer.status,
       header: (name) => answer.headers?.get(name) ?? undefined,
       pieces: piecesOf(answer),
     }
-  }, provesUnsentByFetch)
+  })
 }
 
 /** By the dispatcher's own `request`, because undici's function refuses dispatchers of other versions. */
@@ -84,14 +87,10 @@ export function dispatcherTransport(dispatcher: DispatcherLike): Transport {
       header: (name) => [answer.headers[name]].flat()[0],
       pieces: answer.body,
     }
-  }, provesUnsentByDispatcher)
+  })
 }
 
-/** @param isProof - whether an error of `ask` proves that nothing was sent */
-function transportOn(
-  ask: (request: HttpRequest, signal: AbortSignal) => Promise<Head>,
-  isProof: (error: unknown) => boolean,
-): Transport {
+function transportOn(ask: (request: HttpRequest, signal: AbortSignal) => Promise<Head>): Transport {
   async function exchange(request: HttpRequest, controller: AbortController): Promise<HttpResponse> {
     const head = await ask(request, controller.signal).catch((error: unknown) => {
       const thrown = thrownAnswer(error)
@@ -114,7 +113,7 @@ function transportOn(
         const answer = exchange(request, controller)
         return await deadline.waitFor(answer, 'answer', { abandon: () => controller.abort(deadline.reason) })
       } catch (error) {
-        return { error, requestSent: !isProof(error) }
+        return { error, requestSent: !provesUnsent(error) }
       }
     },
   }

@@ -26,10 +26,18 @@ export function configuredProxy(): HttpProxy | undefined {
   const url = variable && process.env[variable]
   if (!url) return undefined
   if (isProxyAddress(url)) {
-    const { host, username } = new URL(url)
+    const address = new URL(url)
+    const { host, username } = address
+    // Some set-ups have a path, which has no meaning here.
+    Object.assign(address, { pathname: '', search: '', hash: '' })
     // An empty variable counts as not set, unlike for undici.
     const noProxy = process.env.no_proxy || process.env.NO_PROXY || ''
-    return { url, name: `${host}, which ${variable} names`, hasCredentials: username !== '', noProxy }
+    return {
+      url: address.href,
+      name: `${host}, which ${variable} names`,
+      hasCredentials: username !== '',
+      noProxy,
+    }
   }
   // The address is not shown, because it may hold a password.
   const message =

@@ -1,7 +1,8 @@
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { checkCommand } from '../../src/cli/check/check.js'
-import type { Command } from '../../src/cli/command.js'
+import { type Command, variablesOf } from '../../src/cli/command.js'
 import { emulatorCommand } from '../../src/cli/emulator.js'
 import { notifyCommand } from '../../src/cli/notify.js'
 import { subscribeCommand, unsubscribeCommand, updateCommand } from '../../src/cli/subscriptions.js'
@@ -130,4 +131,14 @@ test('a call that cannot work is one sentence and exit code 2', async () => {
 
 test.each(Object.entries(commands))('%s --help fits 120 columns', (_, { help }) => {
   expect(Math.max(...help.split('\n').map(({ length }) => length))).toBeLessThanOrEqual(120)
+})
+
+test.each([
+  ['UTF-8', Buffer.from('\ufeffNAME=Zoë\n')],
+  ['UTF-16, as PowerShell writes it', Buffer.from('\ufeffNAME=Zoë\r\n', 'utf16le')],
+  ['UTF-16, big end first', Buffer.from('\ufeffNAME=Zoë\r\n', 'utf16le').swap16()],
+])('--dotenv reads %s by its byte order mark', async (_encoding, bytes) => {
+  const file = join(await folderOfTest(), '.env')
+  await writeFile(file, bytes)
+  expect(await variablesOf(file, {})).toEqual({ NAME: 'Zoë' })
 })

@@ -4,8 +4,7 @@ import { describe, expect, test } from 'vitest'
 import {
   isRefusedHandshake,
   isTransient,
-  provesUnsentByDispatcher,
-  provesUnsentByFetch,
+  provesUnsent,
   toConnectionError,
 } from '../../src/http/connection-error.js'
 import { ProxyFailure } from '../../src/http/proxy.js'
@@ -267,8 +266,7 @@ describe('TLS', () => {
     const error = toConnectionError(networkError({ code }), { host: 'h', secrets: [] }, false)
     expect(error.message).toContain('its TLS certificate was not accepted')
     expect(isTransient(error)).toBe(false)
-    expect(provesUnsentByFetch(networkError({ code }))).toBe(true)
-    expect(provesUnsentByDispatcher(networkError({ code }))).toBe(true)
+    expect(provesUnsent(networkError({ code }))).toBe(true)
   })
 
   test.each([
@@ -279,11 +277,19 @@ describe('TLS', () => {
     'ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE',
   ])('the alert %s proves that nothing was processed, also after the request was sent', (code) => {
     expect(isRefusedHandshake(networkError({ code }))).toBe(true)
-    expect(provesUnsentByFetch(networkError({ code }))).toBe(true)
+    expect(provesUnsent(networkError({ code }))).toBe(true)
     const error = toConnectionError(networkError({ code }), { host: 'h', secrets: [] }, false)
     expect(error.message).toContain('client certificate')
     expect(isTransient(error)).toBe(false)
   })
+
+  test.each(['ENETUNREACH', 'EHOSTUNREACH', 'ETIMEDOUT', 'EADDRNOTAVAIL'])(
+    '%s of each address that was tried proves that nothing was sent',
+    (code) => {
+      const tried = new AggregateError([networkError({ code, syscall: 'connect' })], '')
+      expect(provesUnsent(Object.assign(tried, { code }))).toBe(true)
+    },
+  )
 
   test.each(['EPIPE', 'ECONNRESET', 'ERR_SSL_WRONG_VERSION_NUMBER', 'UND_ERR_SOCKET', 'CUSTOM_ERROR'])(
     '%s proves nothing about what was sent',

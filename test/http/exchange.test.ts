@@ -80,7 +80,7 @@ const transports: Record<string, (answer: Answer) => Partial<NotificationClientO
   fetch: (answer) => ({
     async fetch(this: unknown, url, { body = null, headers, method, redirect, signal, ...others }) {
       // A browser's `fetch` refuses any `this` but its window.
-      expect([this, redirect, others]).toEqual([undefined, 'manual', {}])
+      expect([this, redirect, others]).toEqual([undefined, 'manual', { cache: 'no-store' }])
       answer.requests?.push({ url, method, headers, body })
       return {
         status: answer.status,

@@ -44,7 +44,7 @@ describe('a proxy from the environment', () => {
     '%s carries token and calls through tunnels, and reads neither',
     async (name) => {
       await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl })
-      vi.stubEnv(name, proxy.url)
+      vi.stubEnv(name, new URL('/without?meaning#here', proxy.url).href)
       const client = clientOf(`https://${host}`)
       await client.createSubscription({ ...subscription, parameters: { token: secrets.parameter } })
       await client.close()
