@@ -100,7 +100,7 @@ export const callOptionsSchema = z.lazy(() =>
 function optionsSchema(auth: unknown, allowsLoopback: boolean) {
   return z
     .strictObject({
-      baseUrl: addressSchema(allowsLoopback),
+      baseUrl: addressSchema(allowsLoopback, /\/api\/subscriptions\/?$/),
       auth: authSchema(auth, allowsLoopback),
       ca: z.string('must be text in PEM').superRefine(checkCertificates).optional(),
       dispatcher: objectWith<DispatcherLike>(['request'], 'an undici Dispatcher').optional(),
@@ -168,7 +168,10 @@ function refusal(message: string): z.ZodType<Auth> {
 function clientCredentialsSchema(allowsLoopback: boolean) {
   return z
     .strictObject({
-      authUrl: addressSchema(allowsLoopback),
+      authUrl: addressSchema(
+        allowsLoopback,
+        /\/auth\/realms\/[^/]+(?:\/protocol\/openid-connect\/token)?\/?$/,
+      ),
       domain: trimmed().refine(
         (name) => !/^\.\.?$/.test(name) && name.isWellFormed(),
         'must be a realm name',
@@ -232,15 +235,21 @@ function retrySchema() {
   )
 }
 
-/** The schema of a server's base address, as text or `URL`; its result is parsed. */
-function addressSchema(allowsLoopback: boolean) {
+/**
+ * The schema of a server's base address, as text or `URL`; its result is parsed.
+ *
+ * @param added - the path that the client adds, which people paste with the address
+ */
+function addressSchema(allowsLoopback: boolean, added: RegExp) {
   return z
     .union([z.string(), z.instanceof(URL)], 'must be a URL')
     .superRefine((address, context) => {
-      const isBare = !/[?#]/.test(String(address))
+      const text = String(address)
+      const [path] = added.exec(text) ?? []
       const message =
         urlProblem(address, allowsLoopback) ??
-        (isBare ? undefined : 'must not contain a query or a fragment: paths are added to it')
+        (/[?#]/.test(text) ? 'must not contain a query or a fragment: paths are added to it' : undefined) ??
+        (path && `must end before \`${path}\`, which is added to it`)
       if (message !== undefined) context.addIssue({ code: 'custom', message })
     })
     .transform((address) => new URL(address))

@@ -45,6 +45,11 @@ describe('options that cannot work are refused with every problem listed', () =>
       allowInsecureLoopback: 'yes',
     },
     'a query': { ...working, baseUrl: new URL('https://x.example?a=b') },
+    'the path of a create in the address': { ...working, baseUrl: 'https://x.example/v2/api/subscriptions/' },
+    'the path of tokens in the address for tokens': withAuth({
+      authUrl: 'https://x.example/auth/realms/acme/protocol/openid-connect/token',
+    }),
+    'a realm in the address for tokens': withAuth({ authUrl: 'https://x.example/auth/realms/acme' }),
     'a fragment in the address for tokens': withAuth({ authUrl: 'https://x.example#a' }),
     'a password in the address': { ...working, baseUrl: 'https://:p@x.example' },
     'no URL': { ...working, baseUrl: 'notifications.example.com' },
