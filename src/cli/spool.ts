@@ -1,17 +1,14 @@
 /** `notification-subscriber spool`: the dead letters of a spool. */
 import * as fs from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { ConfigurationError, NotificationError } from '../errors.js'
 import { messageOf } from '../shared/text.js'
 import { formatIssues } from '../shared/validation.js'
 import { type DeadLetter, DeadLetters } from '../spool/dead-letters.js'
+import { openFolder } from '../spool/delivery-spool.js'
 import { SpoolFolder } from '../spool/folder.js'
 import { parseName } from '../spool/format.js'
-import { lockFolder } from '../spool/lock.js'
 import { reportsOf } from '../spool/spool-options.js'
-import { SpoolStore } from '../spool/spool-store.js'
-import { jsonOf } from '../webhooks/body.js'
-import { contentOf } from '../webhooks/content.js'
 import { parseDelivery } from '../webhooks/parse.js'
 import { type Command, type CommandContext, CommandFailure, readArguments, UsageError } from './command.js'
 import type { Terminal } from './terminal.js'
@@ -63,7 +60,7 @@ async function run(args: string[], { terminal }: CommandContext): Promise<number
     terminal.line(letter.bodyText)
     return 0
   }
-  await change(path, action, letter)
+  await change(path, action, id)
   terminal.event(action, { id })
   terminal.line(
     action === 'retry' ? `✔ ${id} waits for the next process that opens the spool.` : `✔ ${id} is removed.`,
@@ -95,31 +92,20 @@ function print(terminal: Terminal, letter: DeadLetter | undefined): void {
   terminal.event('dead-letter', { id, receivedAt, reason, issues, error, bodyText })
 }
 
-async function change(path: string, action: string, letter: DeadLetter): Promise<void> {
+async function change(path: string, action: string, id: number): Promise<void> {
   try {
-    if (action === 'retry') parseDelivery(letter.body)
-    const lock = await lockFolder(path, 1)
+    const { store, lock } = await openFolder({ path })
     try {
-      const ending = new AbortController().signal
-      const reports = reportsOf(path, {})
-      const store = new SpoolStore(
-        { path, maxBytes: Number.POSITIVE_INFINITY, maxWaitMs: 0, reports, ending },
-        fs,
-      )
-      await store.open()
-      if (action === 'discard') await store.letters.remove(letter.id)
-      else await store.retry({ ...letter, text: jsonOf(contentOf(letter.body).value) })
+      await (action === 'retry' ? store.retry(id, parseDelivery) : store.letters.remove(id))
       await store.close()
     } finally {
-      await lock.release()
-      // The next process still has to know that an earlier one ended unexpectedly.
-      const name = `${'0'.repeat(12)}-${lock.inFlightBefore}.lock`
-      if (lock.inFlightBefore > 0) await fs.writeFile(join(path, name), '')
+      // If an earlier process ended unexpectedly, the next one still has to know.
+      await lock.release(lock.inFlightBefore)
     }
   } catch (error) {
     if (error instanceof ConfigurationError) {
       throw new UsageError(
-        `A process may have ${path} open: call spool.${action}(${letter.id}) there, or stop it. ${error.message}`,
+        `A process may have ${path} open: call spool.${action}(${id}) there, or stop it. ${error.message}`,
       )
     }
     if (error instanceof NotificationError) throw new CommandFailure(`✘ ${error.code}: ${error.message}`)

@@ -1,6 +1,7 @@
 /** Dead letters: one file each, with the body in its first line and the reason in its second. */
 import { InvalidDeliveryError, type Issue, SpoolError } from '../errors.js'
 import { isBytes, jsonOf } from '../webhooks/body.js'
+import { bytesOf } from '../webhooks/content.js'
 import type { SpoolFolder } from './folder.js'
 import { contentOf, diskBytesOf, type EntryContent, type FileFields, lineOf, nameOf } from './format.js'
 
@@ -36,15 +37,11 @@ const maxInvalidBytes = 16 * 2 ** 20
 export class DeadLetters {
   readonly #folder: SpoolFolder
   readonly #letters = new Map<number, FileFields>()
-  #keptBytes = 0
+  /** The disk space of letters of kept deliveries, in bytes. */
+  keptBytes = 0
 
   constructor(folder: SpoolFolder) {
     this.#folder = folder
-  }
-
-  /** The disk space of letters of kept deliveries, in bytes. */
-  get keptBytes(): number {
-    return this.#keptBytes
   }
 
   /** The ids, the oldest first. */
@@ -55,22 +52,29 @@ export class DeadLetters {
   /** Counts a letter that is on the disk. */
   track(fields: FileFields): void {
     this.#letters.set(fields.id, fields)
-    if (fields.kind !== 'invalid') this.#keptBytes += diskBytesOf(fields.size)
+    if (fields.kind !== 'invalid') this.keptBytes += diskBytesOf(fields.size)
   }
 
+  /** @returns whether it was counted */
   #forget({ id, kind, size }: FileFields): boolean {
     const isKnown = this.#letters.delete(id)
-    if (isKnown && kind !== 'invalid') this.#keptBytes -= diskBytesOf(size)
+    if (isKnown && kind !== 'invalid') this.keptBytes -= diskBytesOf(size)
     return isKnown
   }
 
   /**
    * Keeps a letter. The letter of a kept delivery has its JSON text, and is never dropped.
    *
-   * @throws `SpoolError` if the disk fails or is full
+   * @throws `SpoolError` if an invalid body is too large, or the disk fails or is full
    */
   async add(kind: FileFields['kind'], entry: EntryContent, details: LetterDetails): Promise<void> {
-    const { fields, content } = letterOf(kind, entry, details)
+    const { id, receivedAt } = entry
+    const content = lineOf(id, entry) + lineOf(id, { id: id + 1, receivedAt, text: JSON.stringify(details) })
+    const size = Buffer.byteLength(content)
+    if (kind === 'invalid' && diskBytesOf(size) > maxInvalidBytes) {
+      throw new SpoolError('The body is larger than 16 MiB.', { reason: 'full' })
+    }
+    const fields = { kind, id, lastId: id, count: 1, size, oldestAt: receivedAt }
     await this.#folder.write(nameOf(fields), content)
     this.track(fields)
   }
@@ -78,18 +82,16 @@ export class DeadLetters {
   /**
    * Keeps a body that is no delivery. Drops the oldest such bodies above the quota.
    *
-   * @throws `SpoolError` if the body is too large, or the disk fails or is full, `InvalidDeliveryError` if the body
-   * cannot be written as JSON
+   * @throws as {@link DeadLetters.add}, and `InvalidDeliveryError` if the body cannot be written as JSON
    */
   async addInvalid(id: number, body: unknown, issues: readonly Issue[]): Promise<void> {
-    const text = jsonOf(isBytes(body) ? { base64: bufferOf(body).toString('base64') } : { body }, body)
-    const entry = { id, receivedAt: Date.now(), traceparent: undefined, text }
-    if (diskBytesOf(letterOf('invalid', entry, { issues }).fields.size) > maxInvalidBytes) {
-      throw new SpoolError('The body is larger than 16 MiB.', { reason: 'full' })
-    }
-    await this.add('invalid', entry, { issues })
+    const text = jsonOf(
+      isBytes(body) ? { base64: Buffer.from(bytesOf(body)).toString('base64') } : { body },
+      body,
+    )
+    await this.add('invalid', { id, receivedAt: Date.now(), text }, { issues })
     const invalid = [...this.#letters.values()].filter(({ kind }) => kind === 'invalid')
-    let bytes = invalid.reduce((sum, letter) => sum + diskBytesOf(letter.size), 0)
+    let bytes = invalid.reduce((sum, { size }) => sum + diskBytesOf(size), 0)
     for (const letter of invalid) {
       if (bytes <= maxInvalidBytes) return
       bytes -= diskBytesOf(letter.size)
@@ -110,17 +112,11 @@ export class DeadLetters {
       if (this.#forget(fields)) this.#folder.reports.damaged(name, damagedAt[0])
       return undefined
     }
-    const { receivedAt, traceparent } = letter
-    const body = fields.kind === 'invalid' ? bodyIn(letter.text) : letter.text
-    return {
-      id,
-      receivedAt,
-      body,
-      bodyText: new InvalidDeliveryError('', { issues: [], body }).bodyText,
-      reason: fields.kind === 'stuck' ? 'stuck' : 'invalid',
-      ...JSON.parse(details.text),
-      traceparent,
-    }
+    const { receivedAt, traceparent, text } = letter
+    const body = fields.kind === 'invalid' ? bodyIn(text) : text
+    const { bodyText } = new InvalidDeliveryError('', { issues: [], body })
+    const reason = fields.kind === 'stuck' ? 'stuck' : 'invalid'
+    return { id, receivedAt, body, bodyText, reason, ...JSON.parse(details.text), traceparent }
   }
 
   /** Removes a letter after `first`. Resolves with whether the letter existed. If two calls race, one wins. */
@@ -139,22 +135,7 @@ export class DeadLetters {
   }
 }
 
-/** The file of a letter: the body, then why it is a dead letter. */
-function letterOf(kind: FileFields['kind'], entry: EntryContent, details: LetterDetails) {
-  const { id, receivedAt } = entry
-  const second = { id: id + 1, receivedAt, traceparent: undefined, text: JSON.stringify(details) }
-  const content = lineOf(id, entry) + lineOf(id, second)
-  const size = Buffer.byteLength(content)
-  return { content, fields: { kind, id, lastId: id, count: 1, size, oldestAt: receivedAt } }
-}
-
 function bodyIn(text: string): unknown {
   const { body, base64 } = JSON.parse(text)
   return base64 === undefined ? body : Buffer.from(base64, 'base64')
-}
-
-function bufferOf(bytes: ArrayBuffer | ArrayBufferView): Buffer {
-  return ArrayBuffer.isView(bytes)
-    ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    : Buffer.from(bytes)
 }

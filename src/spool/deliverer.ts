@@ -5,7 +5,7 @@ import type { InvalidDeliveryError } from '../errors.js'
 import { describeError } from '../logger.js'
 import { messageOf } from '../shared/text.js'
 import { channelFor, traced } from '../shared/tracing.js'
-import { type Backoff, backoffMs } from '../shared/waits.js'
+import { backoffMs } from '../shared/waits.js'
 import { type DeliveryParser, namesOf } from '../webhooks/parse.js'
 import type { Delivery, PayloadSchemas } from '../webhooks/schemas.js'
 import {
@@ -15,17 +15,14 @@ import {
   type SpoolReports,
   type StuckDelivery,
 } from './spool-options.js'
-import type { Entry, Queue, SpoolStore } from './spool-store.js'
-
-/** 1 s, 2 s, 4 s and so on to 1 min. */
-export const backoff: Backoff = { firstMs: 1_000, maxMs: 60_000 }
+import { backoff, type Entry, type SpoolStore } from './spool-store.js'
 
 /** Failures are reported to `onStuck` from this one on, once in an interval. */
 const firstReportedFailure = 10
 const reportIntervalMs = 3_600_000
 
-/** A delivery during which so many processes have ended becomes a dead letter. */
-const maxCrashes = 3
+/** A delivery becomes a dead letter that so many processes ended with, besides one that counted nothing. */
+const maxCrashes = 2
 
 interface DelivererParts<Payloads extends PayloadSchemas> {
   readonly store: SpoolStore
@@ -33,7 +30,7 @@ interface DelivererParts<Payloads extends PayloadSchemas> {
   readonly reports: SpoolReports
   /** Aborted when `close` waits no longer. */
   readonly ending: AbortController
-  /** How many deliveries may have been in flight when an earlier process ended unexpectedly; 0 if none did. */
+  /** Of {@link FolderLock}. */
   readonly inFlightBefore: number
 }
 
@@ -50,17 +47,9 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   readonly #running = new Set<Promise<void>>()
   /** Abort the calls in flight. */
   readonly #aborts = new Set<(reason: Error) => void>()
+  /** How many places of repetitions are taken. */
   #repetitions = 0
-  /**
-   * How many deliveries of each queue may have ended an earlier process. While there are some, one is delivered at a time.
-   * Beside a suspect that is repeated later, others are delivered, but not repeated.
-   */
-  readonly #unproven: Record<Queue, number>
-  #suspectsInFlight = 0
-  #triedRead: Promise<void> | undefined
-  /** Whether the disk says during which delivery the earlier process ended. */
-  #isCrashCounted = false
-  readonly #startedAt: number
+  #isCareful: boolean
   /** Runs everything in the async context of `open`, not in that of an arriving delivery. */
   readonly #inContext = AsyncLocalStorage.snapshot()
   #timer: NodeJS.Timeout | undefined
@@ -74,13 +63,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     const { deliver, onStuck, concurrency = defaultConcurrency, deliverTimeoutMs = 60_000 } = options
     this.#options = { deliver, onStuck, concurrency, deliverTimeoutMs }
     this.#parts = parts
-    this.#unproven = { tried: mostRepetitions(parts.inFlightBefore), fresh: parts.inFlightBefore }
-    // The deliverer's clock only goes forward.
-    this.#startedAt = Date.now() - performance.now()
-  }
-
-  #now(): number {
-    return Math.floor(this.#startedAt + performance.now())
+    this.#isCareful = parts.inFlightBefore > 0
   }
 
   /** Call it after keeping a delivery: looks for work soon, once per turn of the event loop. */
@@ -90,66 +73,64 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   }
 
   async #startAll(): Promise<void> {
-    // In the order in which they were due, so that the first ones were in flight.
-    if (this.#isCareful) this.#triedRead ??= this.#store.readTried(this.#now())
-    await this.#triedRead
     while (this.#hasWork && !this.#isStopped) {
       await setImmediate()
       this.#hasWork = false
-      while (this.#running.size < (this.#isCareful ? 1 : this.#options.concurrency)) {
+      if (this.#isCareful) await this.#beginCarefully()
+      while (this.#running.size < this.#options.concurrency) {
         const entry = await this.#next()
         // An entry that was taken when the spool stopped stays on the disk.
         if (entry === undefined || this.#isStopped) break
-        this.#run(entry)
+        void this.#run(entry)
       }
     }
     this.#starting = undefined
   }
 
-  get #isCareful(): boolean {
-    return this.#unproven.tried + this.#unproven.fresh > 0
+  /** Delivers what may have ended an earlier process, one at a time. */
+  async #beginCarefully(): Promise<void> {
+    const { inFlightBefore } = this.#parts
+    await this.#store.readTried()
+    // In the order in which they were due, so that the first ones were in flight.
+    const suspects = { tried: mostRepetitions(inFlightBefore), fresh: inFlightBefore }
+    for (const queue of ['tried', 'fresh'] as const) {
+      for (let left = suspects[queue]; left > 0; left -= 1) {
+        const entry = await this.#store.take(queue)
+        if (entry === undefined) break
+        if (this.#isStopped) return
+        entry.isSuspect = true
+        await this.#run(entry)
+      }
+    }
+    this.#isCareful = false
   }
 
   /** The next due entry; without one, sets the timer for the next due time. */
   async #next(): Promise<Entry | undefined> {
-    const now = this.#now()
     // At most half: deliveries that keep failing, or never end, must not delay others.
-    if (this.#suspectsInFlight === 0 && this.#repetitions < mostRepetitions(this.#options.concurrency)) {
-      const entry = await this.#take('tried', now)
+    if (this.#repetitions < mostRepetitions(this.#options.concurrency)) {
+      const entry = await this.#store.take('tried')
       if (entry !== undefined) return entry
-      const { nextDueAt } = this.#store
       clearTimeout(this.#timer)
-      if (nextDueAt !== undefined && !this.#isStopped) {
-        this.#timer = setTimeout(() => this.wakeUp(), nextDueAt - now)
+      const waitMs = this.#store.nextDueAt - this.#store.now()
+      if (waitMs < Number.POSITIVE_INFINITY && !this.#isStopped) {
+        this.#timer = setTimeout(() => this.wakeUp(), waitMs)
       }
     }
-    return this.#take('fresh', now)
+    return this.#store.take('fresh')
   }
 
-  async #take(queue: Queue, now: number): Promise<Entry | undefined> {
-    const entry = await this.#store.take(queue, now)
-    if (entry === undefined) this.#unproven[queue] = 0
-    else if (entry.crashes > 0) {
-      this.#isCrashCounted = true
-      entry.suspicion = 1
-    } else if (this.#unproven[queue] > 0) entry.suspicion = this.#isCrashCounted ? 1 : 2
-    return entry
-  }
-
-  #run(entry: Entry): void {
-    const repetitions = entry.attempts > 0 ? 1 : 0
-    const suspects = entry.suspicion > 0 ? 1 : 0
-    const queue = repetitions > 0 ? 'tried' : 'fresh'
-    this.#repetitions += repetitions
-    this.#suspectsInFlight += suspects
+  #run(entry: Entry): Promise<void> {
+    // Beside a suspect others are delivered, but not repeated.
+    const places = entry.isSuspect ? this.#options.concurrency : Math.min(entry.attempts, 1)
+    this.#repetitions += places
     const attempt = this.#attempt(entry).finally(() => {
-      this.#repetitions -= repetitions
-      this.#suspectsInFlight -= suspects
-      this.#unproven[queue] = Math.max(0, this.#unproven[queue] - 1)
+      this.#repetitions -= places
       this.#running.delete(attempt)
       this.wakeUp()
     })
     this.#running.add(attempt)
+    return attempt
   }
 
   /** Delivers an entry once. Never rejects: the entry stays on the disk until its work is done. */
@@ -157,11 +138,11 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     const { parser, reports, ending } = this.#parts
     const { data, error } = parser.safeParse(entry.text)
     if (error) return this.#rejectUnreadable(entry, error)
-    // Never delivered again, also if the dead letter must wait for room.
-    const fatal = `The process ended ${maxCrashes} times during this delivery.`
-    if (entry.crashes >= maxCrashes) return this.#fail(entry, data, new Error(fatal), true)
+    if (entry.crashes >= maxCrashes) {
+      return this.#fail(entry, data, new Error('The process ended 3 times during this delivery.'))
+    }
     const attempt = entry.attempts + 1
-    if (entry.suspicion > 0) await this.#store.countAttempt(entry, 1)
+    if (entry.isSuspect) await this.#store.countAttempt(entry, 1)
     const startedAt = performance.now()
     try {
       await traced(
@@ -171,7 +152,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
       )
     } catch (reason) {
       // The process goes on: it was not this delivery.
-      if (entry.suspicion > 0) await this.#store.countAttempt(entry, -1)
+      if (entry.isSuspect) await this.#store.countAttempt(entry, -1)
       // `close` ended the attempt: its outcome is unknown, so it does not count.
       if (ending.signal.aborted) return
       return this.#fail(entry, data, reason)
@@ -190,13 +171,15 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   }
 
   /** Repeats a failed delivery, or does what `onStuck` says, which is called once in an interval. */
-  async #fail(entry: Entry, delivery: Delivery<Payloads>, error: unknown, isFatal = false): Promise<void> {
+  async #fail(entry: Entry, delivery: Delivery<Payloads>, error: unknown): Promise<void> {
     const { plain, sparse } = this.#parts.reports
-    const attempts = entry.attempts + (isFatal ? 0 : 1)
+    // Never delivered again, also if the dead letter must wait for room.
+    const isFatal = entry.crashes >= maxCrashes
+    const attempts = entry.attempts + 1
     const fields = { ...namesOf(delivery), attempts, receivedAt: entry.receivedAt, err: error }
     const message = 'Delivering failed, will be repeated'
     if (!isFatal) sparse('warn', { event: 'spool.failed', ...fields }, message)
-    const now = this.#now()
+    const now = this.#store.now()
     // An entry that was never reported counts as reported long ago.
     const isReportDue =
       (isFatal || attempts >= firstReportedFailure) && now - entry.reportedAt >= reportIntervalMs
@@ -232,7 +215,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   /** Delays a failed entry by the backoff. */
   async #postpone(entry: Entry, reportedAt = entry.reportedAt): Promise<void> {
     const attempts = entry.attempts + 1
-    const dueAt = this.#now() + backoffMs(attempts, backoff)
+    const dueAt = this.#store.now() + backoffMs(attempts, backoff)
     await this.#store.postpone(entry, { attempts, dueAt, reportedAt })
   }
 
@@ -293,5 +276,5 @@ export class Deliverer<Payloads extends PayloadSchemas> {
 
 /** Of so many deliveries at a time, how many may be repetitions. */
 function mostRepetitions(concurrency: number): number {
-  return concurrency === 0 ? 0 : Math.max(1, Math.floor(concurrency / 2))
+  return Math.max(1, Math.floor(concurrency / 2))
 }

@@ -5,33 +5,27 @@ import { resolve } from 'node:path'
 import { ClosedError, type InvalidDeliveryError, SpoolError } from '../errors.js'
 import { InFlight } from '../shared/calls.js'
 import { jsonOf } from '../webhooks/body.js'
-import { contentOf } from '../webhooks/content.js'
 import { createDeliveryParser, type DeliveryParser } from '../webhooks/parse.js'
 import type { NoPayloadSchemas, PayloadSchemas } from '../webhooks/schemas.js'
 import type { DeadLetter } from './dead-letters.js'
-import { backoff, Deliverer } from './deliverer.js'
+import { Deliverer } from './deliverer.js'
 import { prepareFolder, type SpoolFiles } from './folder.js'
-import { type FolderLock, lockFolder } from './lock.js'
+import { lockFolder } from './lock.js'
 import {
   type DeliverySpoolOptions,
   defaultConcurrency,
   refuse,
   refusePath,
   reportsOf,
-  type SpoolReports,
   validateCloseOptions,
   validateSpoolOptions,
 } from './spool-options.js'
 import { SpoolStore } from './spool-store.js'
 
 /** The parts of an open spool. */
-interface Parts<Payloads extends PayloadSchemas> {
-  readonly path: string
-  readonly store: SpoolStore
+type Parts<Payloads extends PayloadSchemas> = Awaited<ReturnType<typeof openFolder>> & {
   readonly deliverer: Deliverer<Payloads>
   readonly parser: Pick<DeliveryParser<Payloads>, 'parse'>
-  readonly lock: FolderLock
-  readonly reports: SpoolReports
 }
 
 /**
@@ -58,7 +52,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
       throw refuse([{ path: [], message }])
     }
     this.#parts = parts
-    parts.lock.whenLost(() => this.#stopWithoutLock())
+    void parts.lock.lost.then(() => this.#stopWithoutLock())
   }
 
   /**
@@ -148,19 +142,12 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
    *
    * @returns false if there is no dead letter with this id
    * @throws `InvalidDeliveryError` if the body still is no delivery, `SpoolError` if the disk fails, `ClosedError` after
-   * `close`: in all cases the dead letter stays
+   * `close`: the dead letter stays, also if only its removal failed, and its delivery waits
    */
-  async retry(id: number): Promise<boolean> {
+  retry(id: number): Promise<boolean> {
     const { store, parser, deliverer } = this.#parts
-    return this.#beforeClose(async () => {
-      const letter = await store.letters.read(id)
-      if (letter === undefined) return false
-      parser.parse(letter.body)
-      const text = jsonOf(contentOf(letter.body).value)
-      const isBack = await store.retry({ ...letter, text })
-      deliverer.wakeUp()
-      return isBack
-    })
+    const retried = this.#beforeClose(() => store.retry(id, parser.parse))
+    return retried.finally(() => deliverer.wakeUp())
   }
 
   /**
@@ -242,29 +229,36 @@ export async function openParts<Payloads extends PayloadSchemas>(
 ): Promise<Parts<Payloads>> {
   validateSpoolOptions(options)
   // Without the user's schemas the type has none either, which the cast states.
-  const { maxBytes = 2 ** 30, payloads = {} as Payloads } = options
-  const parser = createDeliveryParser({ payloads })
+  const parser = createDeliveryParser({ payloads: options.payloads ?? ({} as Payloads) })
+  const folder = await openFolder(options, files)
+  const { store, lock, reports, path } = folder
+  const fields = { path, size: store.count, deadLetters: store.letters.ids.length }
+  reports.plain('info', { event: 'spool.opened', ...fields }, 'The spool is open')
+  const deliverer = new Deliverer(options, { ...folder, parser, inFlightBefore: lock.inFlightBefore })
+  // Does not call `deliver` yet: it may use variables that its module declares after the call of `open`.
+  deliverer.wakeUp()
+  return { ...folder, deliverer, parser }
+}
+
+type FolderOptions = Pick<DeliverySpoolOptions, 'path' | 'maxBytes' | 'concurrency' | 'logger' | 'onDamaged'>
+
+/** Opens the folder of a spool for this process alone, and delivers nothing. */
+export async function openFolder(options: FolderOptions, files: SpoolFiles = fs) {
   // The same folder even if the process changes its working directory.
   const path = resolve(options.path)
+  const { maxBytes = 2 ** 30, concurrency = defaultConcurrency } = options
   const reports = reportsOf(path, options)
   await prepareFolder(path, files)
-  const lock = await lockFolder(path, options.concurrency ?? defaultConcurrency)
+  const lock = await lockFolder(path, concurrency)
+  const ending = new AbortController()
+  // One listener for each removal that is repeated, which Node.js would report as a leak.
+  setMaxListeners(0, ending.signal)
+  const store = new SpoolStore({ path, maxBytes, reports, ending: ending.signal }, files)
   try {
-    const ending = new AbortController()
-    // One listener for each removal that is repeated, which Node.js would report as a leak.
-    setMaxListeners(0, ending.signal)
-    const storeOptions = { path, maxBytes, maxWaitMs: backoff.maxMs, reports, ending: ending.signal }
-    const store = new SpoolStore(storeOptions, files)
-    await store.open().catch((cause) => refusePath(path, 'cannot be written or read', cause))
-    const fields = { path, size: store.count, deadLetters: store.letters.ids.length }
-    reports.plain('info', { event: 'spool.opened', ...fields }, 'The spool is open')
-    const { inFlightBefore } = lock
-    const deliverer = new Deliverer(options, { store, parser, reports, ending, inFlightBefore })
-    // Does not call `deliver` yet: it may use variables that its module declares after the call of `open`.
-    deliverer.wakeUp()
-    return { path, store, deliverer, parser, lock, reports }
-  } catch (error) {
+    await store.open()
+  } catch (cause) {
     await lock.release()
-    throw error
+    refusePath(path, 'cannot be written or read', cause)
   }
+  return { path, reports, lock, store, ending }
 }

@@ -42,15 +42,17 @@ export async function prepareFolder(folder: string, files: SpoolFiles): Promise<
 /** Creates a folder and syncs the names of all new folders: otherwise a power failure could lose the spool. */
 async function createFolder(folder: string, files: SpoolFiles): Promise<void> {
   const first = await fs.mkdir(folder, { recursive: true, mode: 0o700 })
-  const top = first === undefined ? folder : dirname(first)
-  for (let each = folder; each !== top; ) {
-    each = dirname(each)
-    await syncFolder(each, files)
+  if (first === undefined) return
+  for (let each = folder; each.length >= first.length; each = dirname(each)) {
+    await syncFolder(dirname(each), files)
   }
 }
 
 /** The functions of the file system that the spool needs. Tests pass ones that fail, wait or record calls. */
-export type SpoolFiles = Pick<typeof fs, 'open' | 'readdir' | 'rename' | 'unlink'>
+export type SpoolFiles = Pick<
+  typeof fs,
+  'open' | 'readdir' | 'readFile' | 'rename' | 'truncate' | 'unlink' | 'writeFile'
+>
 
 /** The files in the folder. A failed write or removal is a `SpoolError` whose cause is the system's error. */
 export class SpoolFolder {
@@ -76,7 +78,7 @@ export class SpoolFolder {
   }
 
   /** Opens a file, or creates it for this user alone. @throws the system's error */
-  open(name: string, flags: 'r' | 'r+' | 'wx' | 'wx+'): Promise<fs.FileHandle> {
+  open(name: string, flags: 'r+' | 'wx+'): Promise<fs.FileHandle> {
     return this.#files.open(this.pathOf(name), flags, 0o600)
   }
 
@@ -84,13 +86,8 @@ export class SpoolFolder {
   async write(name: string, content: string): Promise<void> {
     const unfinished = `${name}.new`
     try {
-      const handle = await this.open(unfinished, 'wx')
-      try {
-        await handle.writeFile(content)
-        await handle.sync()
-      } finally {
-        await handle.close()
-      }
+      const options = { flag: 'wx', mode: 0o600, flush: true }
+      await this.#files.writeFile(this.pathOf(unfinished), content, options)
       // A renamed file is always complete, so a file that is too short was damaged.
       await this.#files.rename(this.pathOf(unfinished), this.pathOf(name))
       await this.sync()
@@ -101,18 +98,12 @@ export class SpoolFolder {
   }
 
   /** The content of a file; empty if the file is gone, which is read as damage. */
-  async read(name: string): Promise<Buffer> {
-    try {
-      const handle = await this.open(name, 'r')
-      return await handle.readFile().finally(() => handle.close())
-    } catch (cause) {
-      return emptyIfGone(cause)
-    }
+  read(name: string): Promise<Buffer> {
+    return this.#files.readFile(this.pathOf(name)).catch(emptyIfGone)
   }
 
-  async cut(name: string, size: number): Promise<void> {
-    const handle = await this.open(name, 'r+')
-    await handle.truncate(size).finally(() => handle.close())
+  cut(name: string, size: number): Promise<void> {
+    return this.#files.truncate(this.pathOf(name), size)
   }
 
   /** Syncs the names in the folder. */
@@ -126,15 +117,8 @@ export class SpoolFolder {
   }
 
   /** Not synced: a power failure may restore the file. Does nothing if the file is gone. */
-  async remove(name: string): Promise<void> {
-    try {
-      await this.#files.unlink(this.pathOf(name))
-    } catch (cause) {
-      // A system may report a failure although it has removed the file.
-      const handle = await this.open(name, 'r').catch(unlessGone)
-      await handle?.close()
-      if (handle) failWrite(cause)
-    }
+  remove(name: string): Promise<void> {
+    return this.#files.unlink(this.pathOf(name)).catch(unlessGone)
   }
 
   /** Renames a damaged file, so that a person can inspect it. Needs no disk space. */
@@ -169,9 +153,5 @@ async function syncFolder(folder: string, files: SpoolFiles): Promise<void> {
   // Windows syncs no folders.
   if (process.platform === 'win32') return
   const handle = await files.open(folder)
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
+  await handle.sync().finally(() => handle.close())
 }

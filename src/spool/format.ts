@@ -45,14 +45,14 @@ export interface EntryContent {
   readonly text: string
 }
 
-/** The position of a line, and how long it is, in bytes. */
-export interface Place {
-  readonly offset: number
-  readonly length: number
+/** An entry that waits, as its line says. */
+export interface StoredEntry extends EntryContent, EntryState {
+  text: string
 }
 
 const lineBreak = 0x0a
-const doneState = '-'.repeat(stateOf(untried).length)
+const untriedState = stateOf(untried)
+const doneState = '-'.repeat(untriedState.length)
 
 /** State, sum, and a space after each. */
 const headerBytes = doneState.length + ' 12345678 '.length
@@ -99,6 +99,7 @@ export function stateOf({ attempts, dueAt, reportedAt, crashes }: EntryState, is
 
 /** `undefined` for one that is not exactly as {@link stateOf} makes it. */
 function parseState(state: string): EntryState | undefined {
+  if (state === untriedState) return untried
   const [attempts = 0, dueAt = 0, reportedAt = 0, crashes = 0] = state.split(' ').map(Number)
   const parsed = { attempts, dueAt, reportedAt, crashes }
   return stateOf(parsed) === state ? parsed : undefined
@@ -127,7 +128,7 @@ export function contentIn(line: Buffer, fileId: number): EntryContent | undefine
 
 /** The entries that are not done, and where the file of that size is damaged. Never throws: damaged entries are left out. */
 export function contentOf(bytes: Buffer, fileId: number, size = bytes.length) {
-  const entries: (EntryContent & EntryState & Place)[] = []
+  const entries: (StoredEntry & { readonly offset: number; readonly length: number })[] = []
   const damagedAt: number[] = []
   const seen = new Set<number>()
   // Each entry begins and ends with its own line break.

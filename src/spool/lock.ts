@@ -22,10 +22,10 @@ const maxSocketNameBytes = 103
 export interface FolderLock {
   /** How many deliveries may have been in flight when a process ended without releasing the folder; 0 if none did. */
   readonly inFlightBefore: number
-  /** Calls a function when the lock is removed, so that another process may own the folder. */
-  whenLost(onLost: () => void): void
-  /** Releases the folder. */
-  release(): Promise<void>
+  /** Resolves when the lock is removed, so that another process may own the folder. */
+  readonly lost: Promise<void>
+  /** Releases the folder. @param inFlight - how many deliveries the next process should suspect */
+  release(inFlight?: number): Promise<void>
 }
 
 /**
@@ -41,7 +41,7 @@ export async function lockFolder(folder: string, concurrency: number): Promise<F
 async function lockBySocket(folder: string, concurrency: number): Promise<FolderLock | undefined> {
   let inFlightBefore = 0
   for (let attempt = 1; attempt <= 5; attempt += 1) {
-    const name = `${randomBytes(6).toString('hex')}-${concurrency}.lock`
+    const name = lockName(concurrency)
     const lock = await announce(folder, name)
     // Announce first, then look: if two processes start together, at least one sees the other.
     const others = (await fs.readdir(folder)).filter((file) => lockPattern.test(file) && file !== name)
@@ -60,11 +60,10 @@ async function lockBySocket(folder: string, concurrency: number): Promise<Folder
   return undefined
 }
 
+type Announced = Omit<FolderLock, 'inFlightBefore'>
+
 /** Listens on a socket of that name in the folder; `undefined` if another process considered the socket dead and removed it. */
-async function announce(
-  folder: string,
-  name: string,
-): Promise<Omit<FolderLock, 'inFlightBefore'> | undefined> {
+async function announce(folder: string, name: string): Promise<Announced | undefined> {
   const path = join(folder, name)
   // Bound under another name: between binding and listening, a socket looks dead.
   const unfinished = `${path}.new`
@@ -80,20 +79,20 @@ async function announce(
   }
   const inode = await inodeOf(path)
   let watch: NodeJS.Timeout | undefined
+  const lost = new Promise<void>((resolve) => {
+    watch = setInterval(async () => {
+      // A folder that cannot be looked at for a moment (EACCES, EIO, ESTALE) is no lost lock.
+      const found = await inodeOf(path).catch(({ code }) => (code === 'ENOENT' ? undefined : inode))
+      if (found !== inode && watch !== undefined) resolve()
+    }, watchIntervalMs).unref()
+  })
   return {
-    whenLost(onLost) {
-      watch = setInterval(async () => {
-        // A folder that cannot be looked at for a moment (EACCES, EIO, ESTALE) is no lost lock.
-        const found = await inodeOf(path).catch(({ code }) => (code === 'ENOENT' ? undefined : inode))
-        if (found === inode || watch === undefined) return
-        clearInterval(watch)
-        onLost()
-      }, watchIntervalMs).unref()
-    },
-    async release() {
+    lost,
+    async release(inFlight = 0) {
       clearInterval(watch)
       watch = undefined
-      await fs.rm(path, { force: true })
+      const isSuspect = inFlight > 0
+      await (isSuspect ? fs.rename(path, join(folder, lockName(inFlight))) : fs.rm(path, { force: true }))
       await server[Symbol.asyncDispose]()
     },
   }
@@ -133,6 +132,10 @@ async function removeIfDead(folder: string, name: string): Promise<number | unde
   }
 }
 
+function lockName(inFlight: number): string {
+  return `${randomBytes(6).toString('hex')}-${inFlight}.lock`
+}
+
 /** The address of a socket. Node.js would silently cut a longer one. */
 function socketAddress(folder: string, path: string): string {
   const shorter = relative('', path)
@@ -153,11 +156,9 @@ async function lockByPipe(folder: string): Promise<FolderLock | undefined> {
     if (Object(cause).code === 'EADDRINUSE') return undefined
     refusePath(folder, 'cannot be locked', cause)
   }
-  return {
-    inFlightBefore: 0,
-    whenLost: () => {}, // There is no file to remove.
-    release: () => server[Symbol.asyncDispose](),
-  }
+  // There is no file to remove.
+  const lost = new Promise<void>(() => {})
+  return { inFlightBefore: 0, lost, release: () => server[Symbol.asyncDispose]() }
 }
 
 /** The name of the pipe that locks a folder. On Windows, names of folders ignore case. */

@@ -1,39 +1,25 @@
 /** A file of deliveries. What becomes of an entry is written over its state, and the file is removed when all are done. */
 import type { FileHandle } from 'node:fs/promises'
 import { emptyIfGone, failWrite, type SpoolFolder, unlessGone } from './folder.js'
-import {
-  contentIn,
-  contentOf,
-  type EntryContent,
-  type EntryState,
-  type FileFields,
-  lineOf,
-  nameOf,
-  stateOf,
-  untried,
-} from './format.js'
+import { contentIn, contentOf, type FileFields, lineOf, nameOf, type StoredEntry, stateOf } from './format.js'
 import { GroupedWrites } from './grouped-writes.js'
 
-/** A delivery that waits in a segment, or is to be written into one. */
-export interface Entry extends EntryContent, EntryState {
-  /** Empty while only the disk has it. */
-  text: string
+/** A delivery that waits in a segment. Its text is empty while only the disk has it. */
+export interface Entry extends StoredEntry {
+  readonly segment: Segment
+  /** Where its line is in the file, in bytes. */
+  readonly offset: number
+  readonly length: number
   isDone: boolean
-  /** It comes from another place, and who moves it needs it in memory. */
-  isMoved: boolean
-  /** By how much `crashes` rises before the next attempt; 0 for one that is not suspected of ending the process. */
-  suspicion: number
-  segment: Segment | undefined
-  offset: number
-  length: number
+  /** It may have ended an earlier process. */
+  isSuspect: boolean
 }
 
-export function newEntry(content: EntryContent, state = untried, isMoved = false): Entry {
-  const { id, receivedAt, traceparent, text } = content
-  const { attempts, dueAt, reportedAt, crashes } = state
-  const place = { segment: undefined, offset: 0, length: 0 }
-  const flags = { isDone: false, isMoved, suspicion: 0 }
-  return { id, receivedAt, traceparent, text, attempts, dueAt, reportedAt, crashes, ...flags, ...place }
+/** A part of a file, and how many entries in it memory does not know. */
+interface Part {
+  readonly from: number
+  readonly to: number
+  readonly unread: number
 }
 
 /** Entries whose states are this close share one write, in bytes. */
@@ -57,6 +43,7 @@ export class Segment {
   /** The waiting entries that memory knows, by offset, and the size of their lines. */
   readonly #entries = new Map<number, Entry>()
   #entryBytes = 0
+  /** Memory knows every entry before this place. */
   #readTo = 0
   #oldestUnreadAt: number
   #isDamaged = false
@@ -64,9 +51,8 @@ export class Segment {
   #isAppending = false
   /** A change of the file's name or length, for which others wait. */
   #changed: Promise<unknown> = Promise.resolve()
-  /** How many entries in memory and reads need the file. */
-  #users = 0
   #handle: Promise<FileHandle> | undefined
+  #users = 0
   readonly #settlements = new GroupedWrites<Entry>((entries) => this.#settle(entries))
 
   /** @param handle - of a new file */
@@ -107,48 +93,35 @@ export class Segment {
   }
 
   /**
-   * Adds entries with one write and one sync; then asks which of them memory keeps. If that fails, cuts the file back to what was
-   * synced. @throws `SpoolError`
+   * Adds entries with one write and one sync, and returns those that memory knows now: all, or only the failed ones. If that
+   * fails, cuts the file back to what was synced. @throws `SpoolError`
    */
-  async append(entries: readonly Entry[], isKnown: (entry: Entry) => boolean): Promise<void> {
+  async append(entries: readonly StoredEntry[], isOnlyTried: boolean): Promise<readonly Entry[]> {
     this.#isAppending = true
     try {
       await this.#changed
-      const handle = await this.#file()
-      const lines = entries.map((entry) => lineOf(this.id, entry, entry))
-      const content = Buffer.from(lines.join(''))
-      try {
-        await writeAll(handle, content, this.size)
-        await handle.datasync()
-        if (!this.#isNameSynced) await this.#folder.sync()
-      } catch (cause) {
-        await handle.truncate(this.size).catch(() => {})
-        failWrite(cause)
-      }
+      const bytes = Buffer.from(entries.map((entry) => lineOf(this.id, entry, entry)).join(''))
+      const from = this.size
+      await this.#withFile(async (file) => {
+        try {
+          await writeAll(file, bytes, from)
+          await file.datasync()
+          if (!this.#isNameSynced) await this.#folder.sync()
+        } catch (cause) {
+          await file.truncate(from).catch(() => {})
+          failWrite(cause)
+        }
+      })
       this.#isNameSynced = true
-      let offset = this.size + 1
-      for (const [index, entry] of entries.entries()) {
-        const bytes = Buffer.byteLength(lines[index] ?? '')
-        Object.assign(entry, { segment: this, offset, length: bytes - 2 })
-        offset += bytes
-        this.lastId = Math.max(this.lastId, entry.id)
-        if (isKnown(entry)) this.#know(entry)
-        else if (this.unread++ === 0) this.#oldestUnreadAt = entry.receivedAt
-      }
-      this.size += content.length
-      if (this.unread === 0) this.#readTo = this.size
+      this.size += bytes.length
+      this.lastId = Math.max(this.lastId, ...entries.map(({ id }) => id))
+      if (this.unread === 0) this.#oldestUnreadAt = Math.min(...entries.map(({ receivedAt }) => receivedAt))
+      this.unread += entries.length
+      if (isOnlyTried && entries.every(({ attempts }) => attempts === 0)) return []
+      return await this.#know(bytes, { from, to: this.size, unread: entries.length }, isOnlyTried)
     } finally {
       this.#isAppending = false
     }
-  }
-
-  #know(entry: Entry): void {
-    this.#entries.set(entry.offset, entry)
-    this.#entryBytes += entry.length
-  }
-
-  #forget(entry: Entry): void {
-    if (this.#entries.delete(entry.offset)) this.#entryBytes -= entry.length
   }
 
   /** Ends the appends: gives the file a name with its count. A failure does no harm: the next start reads the content. */
@@ -168,27 +141,27 @@ export class Segment {
   }
 
   /** Reads the entries that memory does not know yet; or only the failed ones, and the others later. @throws `SpoolError` */
-  async readRest(isOnlyTried: boolean): Promise<readonly Entry[]> {
-    const from = this.#readTo
-    const { size, unread } = this
-    const bytes = await this.#read(from, size - from)
-    const { entries, damagedAt } = contentOf(bytes, this.id, size - from)
+  async readRest(isOnlyTried = false): Promise<readonly Entry[]> {
+    const [from, to] = [this.#readTo, this.size]
+    const { unread } = this
+    return this.#know(await this.#read(from, to - from), { from, to, unread }, isOnlyTried)
+  }
+
+  async #know(bytes: Buffer, { from, to, unread }: Part, isOnlyTried: boolean): Promise<readonly Entry[]> {
+    const { entries, damagedAt } = contentOf(bytes, this.id, to - from)
     const found: Entry[] = []
     for (const each of entries) {
       const offset = from + each.offset
       if (this.#entries.has(offset) || (isOnlyTried && each.attempts === 0)) continue
-      const entry = Object.assign(newEntry(each, each), { segment: this, offset, length: each.length })
-      this.#know(entry)
+      const entry = { ...each, segment: this, offset, isDone: false, isSuspect: each.crashes > 0 }
+      this.#entries.set(offset, entry)
+      this.#entryBytes += entry.length
       found.push(entry)
     }
-    if (isOnlyTried) {
-      this.unread -= found.length
-      return found
-    }
+    this.unread -= isOnlyTried ? found.length : unread
+    if (isOnlyTried) return found
+    this.#readTo = to
     for (const offset of damagedAt) this.#reportDamage(from + offset)
-    // What was appended meanwhile is read next.
-    this.unread -= unread
-    this.#readTo = size
     await this.#dropIfDone()
     return found
   }
@@ -211,19 +184,20 @@ export class Segment {
     this.#folder.reports.damaged(this.name, offset)
   }
 
+  #forget(entry: Entry): void {
+    if (this.#entries.delete(entry.offset)) this.#entryBytes -= entry.length
+  }
+
   /** So many bytes from a position, or up to the end. Empty if another program removed the file. */
-  async #read(from: number, length: number): Promise<Buffer> {
-    try {
-      const handle = await this.#file()
+  #read(from: number, length: number): Promise<Buffer> {
+    return this.#withFile(async (file) => {
       const bytes = Buffer.allocUnsafe(length)
       let end = 0
       for (let read = 1; end < length && read > 0; end += read) {
-        read = (await handle.read(bytes, end, length - end, from + end)).bytesRead
+        read = (await file.read(bytes, end, length - end, from + end)).bytesRead
       }
       return bytes.subarray(0, end)
-    } catch (cause) {
-      return emptyIfGone(cause)
-    }
+    }).catch(emptyIfGone)
   }
 
   /** Writes the state of an entry, together with others of the same time. @throws `SpoolError` */
@@ -233,32 +207,12 @@ export class Segment {
 
   async #settle(entries: readonly Entry[]): Promise<void> {
     const done = entries.filter(({ isDone }) => isDone)
-    const isLast = done.length > 0 && done.length === this.count
+    const isLast = done.length === this.count
     if (isLast && !(this.isOpen && this.#isAppending)) return this.#drop()
-    await this.#writeStates([...entries].sort((a, b) => a.offset - b.offset))
+    const sorted = [...entries].sort((a, b) => a.offset - b.offset)
+    await this.#withFile((file) => writeStates(file, sorted)).catch(unlessGone)
     for (const entry of done) this.#forget(entry)
     await this.#dropIfDone()
-  }
-
-  /** Neighbours with one read and one write. Not synced: a power failure may restore the earlier states. Needs no space. */
-  async #writeStates(entries: readonly Entry[]): Promise<void> {
-    try {
-      const handle = await this.#file()
-      for (let from = 0, to = 0; from < entries.length; from = to) {
-        const start = entries[from]?.offset ?? 0
-        while (to < entries.length && (entries[to]?.offset ?? 0) - start <= neighbourBytes) to += 1
-        const states = entries
-          .slice(from, to)
-          .map((entry) => ({ ...entry, state: stateOf(entry, entry.isDone) }))
-        const last = states.at(-1)
-        const bytes = Buffer.alloc((last?.offset ?? 0) - start + (last?.state.length ?? 0))
-        if (states.length > 1) await handle.read(bytes, 0, bytes.length, start)
-        for (const { offset, state } of states) bytes.write(state, offset - start, 'latin1')
-        await writeAll(handle, bytes, start)
-      }
-    } catch (cause) {
-      unlessGone(cause)
-    }
   }
 
   async #dropIfDone(): Promise<void> {
@@ -268,7 +222,7 @@ export class Segment {
   /** Empties an open file, and removes a closed one. A damaged file is kept for inspection. */
   async #drop(): Promise<void> {
     if (this.isOpen && !this.#isDamaged) {
-      const emptied = this.#file().then((handle) => handle.truncate(0))
+      const emptied = this.#withFile((file) => file.truncate(0))
       this.#changed = emptied.catch(() => {})
       await emptied.catch(failWrite)
       this.#readTo = 0
@@ -284,14 +238,16 @@ export class Segment {
     if (!this.isOpen) this.#onGone(this)
   }
 
-  /** The file stays open for an entry in memory, and while it is read. */
-  hold(): void {
+  /** The file of the open segment stays open, another is open while it is used. */
+  async #withFile<T>(use: (file: FileHandle) => Promise<T>): Promise<T> {
     this.#users += 1
-  }
-
-  async release(): Promise<void> {
-    this.#users -= 1
-    if (this.#users === 0 && !this.isOpen) await this.close()
+    this.#handle ??= this.#folder.open(this.name, 'r+')
+    try {
+      return await use(await this.#handle)
+    } finally {
+      this.#users -= 1
+      if (this.#users === 0 && !this.isOpen) await this.close()
+    }
   }
 
   async close(): Promise<void> {
@@ -299,19 +255,27 @@ export class Segment {
     this.#handle = undefined
     await handle?.then((file) => file.close()).catch(() => {})
   }
+}
 
-  #file(): Promise<FileHandle> {
-    this.#handle ??= this.#folder.open(this.name, 'r+').catch((error) => {
-      this.#handle = undefined
-      throw error
-    })
-    return this.#handle
+/** Of neighbours with one read and one write. Not synced: a power failure may restore the earlier states. Needs no space. */
+async function writeStates(file: FileHandle, entries: readonly Entry[]): Promise<void> {
+  for (let from = 0, to = 0; from < entries.length; from = to) {
+    const start = entries[from]?.offset ?? 0
+    while (to < entries.length && (entries[to]?.offset ?? 0) - start <= neighbourBytes) to += 1
+    const states = entries
+      .slice(from, to)
+      .map((entry) => [entry.offset - start, stateOf(entry, entry.isDone)] as const)
+    const [lastAt, lastState] = states.at(-1) ?? [0, '']
+    const bytes = Buffer.alloc(lastAt + lastState.length)
+    if (states.length > 1) await file.read(bytes, 0, bytes.length, start)
+    for (const [at, state] of states) bytes.write(state, at, 'latin1')
+    await writeAll(file, bytes, start)
   }
 }
 
 /** A write on a disk that gets full may stop in the middle. */
-async function writeAll(handle: FileHandle, content: Buffer, position: number): Promise<void> {
+async function writeAll(file: FileHandle, content: Buffer, position: number): Promise<void> {
   for (let at = 0; at < content.length; ) {
-    at += (await handle.write(content, at, content.length - at, position + at)).bytesWritten
+    at += (await file.write(content, at, content.length - at, position + at)).bytesWritten
   }
 }

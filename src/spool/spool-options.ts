@@ -1,7 +1,7 @@
 /** The options of a spool, their validation, and the reports that follow from them. */
 import { join } from 'node:path'
 import * as z from 'zod'
-import { callLogged, consoleLogOf, type Log, type Logger, logOf, sparseConsoleLogOf } from '../logger.js'
+import { callLogged, consoleLogOf, type Logger, logOf, sparseConsoleLogOf } from '../logger.js'
 import { messageOf } from '../shared/text.js'
 import { configurationError, loggerSchema, validate } from '../shared/validation.js'
 import { maxDelayMs } from '../shared/waits.js'
@@ -118,28 +118,23 @@ export function refusePath(folder: string, problem: string, cause?: unknown): ne
 /** The error of invalid options, and of a folder that cannot be used. */
 export const refuse = configurationError('The delivery spool cannot work')
 
-/** The reports of a spool. */
-export interface SpoolReports {
-  /** Only to the logger. */
-  readonly plain: Log
-  /** Also to `console.error`, at most once a minute: events that an outage may cause without limit. */
-  readonly sparse: Log
-  /** Also to `console.error`: events that need attention. */
-  readonly loss: Log
-  /** A file is damaged at this offset, or has a name that cannot be read. */
-  damaged(name: string, offset?: number): void
-}
+/** Where a spool reports to. */
+export type SpoolReports = ReturnType<typeof reportsOf>
 
 export function reportsOf(
   path: string,
   { logger, onDamaged }: Pick<DeliverySpoolOptions, 'logger' | 'onDamaged'>,
-): SpoolReports {
+) {
   const loss = consoleLogOf(logger)
   return {
+    /** Only to the logger. */
     plain: logOf(logger),
+    /** Also to `console.error`, at most once a minute: events that an outage may cause without limit. */
     sparse: sparseConsoleLogOf(logger),
+    /** Also to `console.error`: events that need attention. */
     loss,
-    damaged(name, offset) {
+    /** A file is damaged at this offset, or has a name that cannot be read. */
+    damaged(name: string, offset?: number): void {
       const damage = { file: join(path, name), ...(offset === undefined ? {} : { offset }) }
       loss('error', { event: 'spool.damaged', ...damage }, 'A file of the spool is damaged')
       const failure = { event: 'spool.callback-failed', callback: 'onDamaged' }

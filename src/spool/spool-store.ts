@@ -5,22 +5,24 @@
 import type { FileHandle } from 'node:fs/promises'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { type Issue, SpoolError } from '../errors.js'
+import type { Backoff } from '../shared/waits.js'
+import { jsonOf } from '../webhooks/body.js'
+import { contentOf as jsonContentOf } from '../webhooks/content.js'
 import { DeadLetters, type LetterDetails } from './dead-letters.js'
-import { DueHeap } from './due-heap.js'
 import { failWrite, type SpoolFiles, SpoolFolder } from './folder.js'
 import {
   contentOf,
   diskBytesOf,
-  type EntryContent,
   type EntryState,
   type FileFields,
   nameOf,
   parseName,
+  type StoredEntry,
   untried,
   wholeBytesOf,
 } from './format.js'
 import { GroupedWrites, maxGroupBytes } from './grouped-writes.js'
-import { type Entry, newEntry, Segment } from './segment.js'
+import { type Entry, Segment } from './segment.js'
 import type { SpoolReports } from './spool-options.js'
 
 export type { Entry } from './segment.js'
@@ -28,11 +30,20 @@ export type { Entry } from './segment.js'
 /** What was never tried, and what has failed. */
 export type Queue = 'fresh' | 'tried'
 
+/** A failed entry, or a file that could not be read. */
+type Tried = Entry | Segment
+
+/** 1 s, 2 s, 4 s and so on to 1 min. */
+export const backoff: Backoff = { firstMs: 1_000, maxMs: 60_000 }
+
 /** A segment of this size gets no more entries. 256 KiB to 8 MiB make no difference in speed. */
 const segmentBytes = 2 ** 20
 
 /** The bytes that may wait in memory for a slow disk. */
 const maxUnwrittenBytes = 64 * 2 ** 20
+
+/** What is due within this time is due together, in milliseconds. */
+const tickMs = 250
 
 /** How many texts of failed deliveries are read at a time. */
 const maxReads = 64
@@ -44,8 +55,6 @@ const diskRetryMs = 1_000
 interface StoreOptions {
   readonly path: string
   readonly maxBytes: number
-  /** The longest wait for the next attempt, in milliseconds. If the time of day was set back, a longer one is not believed. */
-  readonly maxWaitMs: number
   readonly reports: SpoolReports
   /** Aborted when `close` stops waiting. */
   readonly ending: AbortSignal
@@ -57,24 +66,31 @@ export class SpoolStore {
   readonly #folder: SpoolFolder
   readonly #segments = new Set<Segment>()
   #open: Segment | undefined
-  readonly #additions = new GroupedWrites<Entry>((entries) => this.#append(entries))
+  readonly #additions = new GroupedWrites<StoredEntry>((entries) => this.#append(entries))
   /** The segments with entries that memory does not know, the oldest first. */
   readonly #unread: Segment[] = []
   /** What was never tried and is next, and the size of its lines. */
-  #fresh: Entry[] = []
+  readonly #fresh: Entry[] = []
   #freshBytes = 0
-  /** What has failed and is due, with its text, and what has failed and waits; a file that could not be read waits, too. */
-  #due: Entry[] = []
-  readonly #tried = new DueHeap<Entry | Segment>()
+  /** What has failed, by the time from which it is due; what is due now, and of that with its text what is next. */
+  readonly #tried = new Map<number, Tried[]>()
+  #due: Tried[] = []
+  #dueNext: Entry[] = []
   /** The ids of the dead letters at the start: a delivery with such an id was not removed in time. */
   #lettersBefore: ReadonlySet<number> = new Set()
   #unwrittenBytes = 0
   #lastId = 0
+  readonly #startedAt = Date.now() - performance.now()
 
   constructor(options: StoreOptions, files: SpoolFiles) {
     this.#options = options
     this.#folder = new SpoolFolder(options.path, files, options.reports)
     this.letters = new DeadLetters(this.#folder)
+  }
+
+  /** The time by which entries are due: it only goes forward. */
+  now(): number {
+    return Math.floor(this.#startedAt + performance.now())
   }
 
   /** Reads the names in the folder, and the segment that a killed process left open. @throws the system's error */
@@ -131,9 +147,9 @@ export class SpoolStore {
     return oldest === Number.POSITIVE_INFINITY ? undefined : oldest
   }
 
-  /** When the first failed entry is due; `undefined` without one. */
-  get nextDueAt(): number | undefined {
-    return this.#tried.first?.dueAt
+  /** From when on the next failed entries are due; `Infinity` without one. */
+  get nextDueAt(): number {
+    return Math.min(...this.#tried.keys())
   }
 
   /** Keeps a delivery; resolves when it is on the disk. @throws `SpoolError` */
@@ -147,8 +163,8 @@ export class SpoolStore {
         const message = `The spool is full: ${used} bytes wait, and maxBytes is ${maxBytes}.`
         throw new SpoolError(message, { reason: 'full' })
       }
-      const content = { id: this.#newId(), receivedAt: Date.now(), traceparent, text }
-      return this.#additions.add(newEntry(content), bytes)
+      const entry = { ...untried, id: this.#newId(), receivedAt: Date.now(), traceparent, text }
+      return this.#additions.add(entry, bytes)
     })
   }
 
@@ -177,25 +193,20 @@ export class SpoolStore {
     }
   }
 
-  async #append(entries: readonly Entry[]): Promise<void> {
+  async #append(entries: readonly StoredEntry[]): Promise<void> {
     if (this.#open && this.#open.size >= segmentBytes) await this.#open.seal()
     if (!this.#open?.isOpen) this.#open = await this.#create()
     const segment = this.#open
-    const isKnown = (entry: Entry) => {
-      if (entry.isMoved) return true
-      // Memory keeps the text if no older entry has to be read first, and there is room.
-      const isNext = this.#unread.length === 0 && this.#freshBytes <= maxGroupBytes
-      if (isNext) this.#makeNext(entry)
-      else if (!this.#unread.includes(segment)) this.#unread.push(segment)
-      return isNext
-    }
+    // Memory keeps the texts if no older entry has to be read first, and there is room.
+    const areNext = this.#unread.length + segment.unread === 0 && this.#freshBytes <= maxGroupBytes
     try {
-      await segment.append(entries, isKnown)
+      this.#queue(await segment.append(entries, !areNext))
     } catch (error) {
       // After a failed sync the system may show what the disk does not have, and not report it again.
       await segment.seal().catch(() => {})
       throw error
     }
+    if (!areNext && !this.#unread.includes(segment)) this.#unread.push(segment)
   }
 
   async #create(): Promise<Segment> {
@@ -204,101 +215,99 @@ export class SpoolStore {
     return this.#addSegment(fields, await this.#folder.open(nameOf(fields), 'wx+').catch(failWrite))
   }
 
-  #makeNext(entry: Entry): void {
-    entry.segment?.hold()
-    this.#freshBytes += entry.length
-    this.#fresh.push(entry)
+  /** Puts each entry into its queue. */
+  #queue(entries: readonly Entry[]): void {
+    for (const entry of entries) {
+      if (this.#lettersBefore.has(entry.id)) void this.remove(entry)
+      else if (entry.attempts > 0) this.#wait(entry)
+      else {
+        this.#fresh.push(entry)
+        this.#freshBytes += entry.length
+      }
+    }
+  }
+
+  /** An entry leaves memory until it is due, but for its place. If the time of day was set back, its times are not believed. */
+  #wait(entry: Entry): void {
+    entry.text = ''
+    entry.dueAt = Math.min(entry.dueAt, this.now() + backoff.maxMs)
+    entry.reportedAt = Math.min(entry.reportedAt, this.now())
+    this.#addTried(entry)
+  }
+
+  #addTried(item: Tried): void {
+    const dueFrom = tickMs * Math.max(Math.ceil(item.dueAt / tickMs), Math.floor(this.now() / tickMs))
+    const together = this.#tried.get(dueFrom)
+    if (together) together.push(item)
+    else this.#tried.set(dueFrom, [item])
   }
 
   /** The next never tried entry, or the next failed entry that is due. Only one call may run at a time. */
-  async take(queue: Queue, now: number): Promise<Entry | undefined> {
+  async take(queue: Queue): Promise<Entry | undefined> {
     // This also finds what an earlier process tried.
     for (let [segment] = this.#unread; segment && this.#fresh.length === 0; [segment] = this.#unread) {
       try {
-        await this.#readRest(segment, now)
-        if (segment.unread === 0) this.#unread.shift()
+        this.#queue(await segment.readRest())
+        // What was appended meanwhile is read next.
+        if (segment.unread > 0) continue
       } catch (error) {
-        this.#reportRead(segment, error)
-        segment.dueAt = now + rereadMs
-        this.#tried.add(segment)
-        this.#unread.shift()
+        this.#readLater(segment, segment, error)
       }
+      this.#unread.shift()
     }
-    if (queue === 'tried') return this.#takeTried(now)
+    if (queue === 'tried') return this.#takeTried()
     const entry = this.#fresh.shift()
     this.#freshBytes -= entry?.length ?? 0
     return entry
   }
 
-  async #takeTried(now: number): Promise<Entry | undefined> {
-    while (this.#due.length === 0) {
-      const entries: Entry[] = []
-      for (let item: Entry | Segment | undefined; entries.length < maxReads; ) {
-        item = this.#tried.takeDue(now)
-        if (item instanceof Segment) this.#unread.push(item)
-        else if (item) entries.push(item)
-        else break
+  async #takeTried(): Promise<Entry | undefined> {
+    while (this.#dueNext.length === 0) {
+      const { nextDueAt } = this
+      if (this.#due.length === 0 && nextDueAt <= this.now()) {
+        this.#due = (this.#tried.get(nextDueAt) ?? []).sort((a, b) => a.dueAt - b.dueAt)
+        this.#tried.delete(nextDueAt)
       }
-      if (entries.length === 0) return undefined
-      await Promise.all(entries.map((entry) => this.#readText(entry, now)))
+      const items = this.#due.splice(0, maxReads)
+      if (items.length === 0) return undefined
+      this.#dueNext = (await Promise.all(items.map((item) => this.#readAgain(item)))).flat()
     }
-    return this.#due.shift()
+    return this.#dueNext.shift()
+  }
+
+  /** Reads the text of an entry that is due again; a file only later, in its turn. */
+  async #readAgain(item: Tried): Promise<Entry[]> {
+    if (item instanceof Segment) {
+      this.#unread.push(item)
+      return []
+    }
+    try {
+      return (await item.segment.readText(item)) ? [item] : []
+    } catch (error) {
+      this.#readLater(item, item.segment, error)
+      return []
+    }
+  }
+
+  #readLater(item: Tried, { name }: Segment, err: unknown): void {
+    const fields = { event: 'spool.read-failed', file: this.#folder.pathOf(name), err }
+    this.#options.reports.sparse('error', fields, 'Reading a file failed, will be repeated')
+    item.dueAt = this.now() + rereadMs
+    this.#addTried(item)
   }
 
   /** Finds all that an earlier process tried, wherever it stands. */
-  async readTried(now: number): Promise<void> {
-    for (const segment of [...this.#unread]) await this.#readRest(segment, now, true).catch(() => {})
-  }
-
-  /** Reads what memory does not know of a segment, and puts each entry into its queue. */
-  async #readRest(segment: Segment, now: number, isOnlyTried = false): Promise<void> {
-    segment.hold()
-    try {
-      for (const entry of await segment.readRest(isOnlyTried)) {
-        entry.dueAt = Math.min(entry.dueAt, now + this.#options.maxWaitMs)
-        entry.reportedAt = Math.min(entry.reportedAt, now)
-        if (this.#lettersBefore.has(entry.id)) void this.#finish(entry)
-        else if (entry.attempts === 0) this.#makeNext(entry)
-        else this.#wait(entry)
-      }
-    } finally {
-      await segment.release()
-    }
-  }
-
-  /** Reads the text of an entry that is due again. */
-  async #readText(entry: Entry, now: number): Promise<void> {
-    const segment = entry.segment as Segment
-    segment.hold()
-    try {
-      if (await segment.readText(entry)) this.#due.push(entry)
-      else await segment.release()
-    } catch (error) {
-      this.#reportRead(segment, error)
-      entry.dueAt = now + rereadMs
-      this.#tried.add(entry)
-      await segment.release()
-    }
-  }
-
-  /** An entry leaves memory until it is due, but for its place. */
-  #wait(entry: Entry): void {
-    entry.text = ''
-    this.#tried.add(entry)
+  async readTried(): Promise<void> {
+    for (const segment of [...this.#unread]) this.#queue(await segment.readRest(true).catch(() => []))
   }
 
   /** Removes a finished entry. While the disk fails, the entry stays in flight, so it is not delivered again. */
   async remove(entry: Entry): Promise<void> {
-    await this.#finish(entry)
-    await entry.segment?.release()
-  }
-
-  async #finish(entry: Entry): Promise<void> {
     entry.isDone = true
     const { ending } = this.#options
     for (let failures = 0; failures === 0 || !ending.aborted; failures += 1) {
       try {
-        return await entry.segment?.settle(entry)
+        return await entry.segment.settle(entry)
       } catch (err) {
         const message = 'Removing a delivery that is done failed, will be repeated'
         if (failures === 0) this.#options.reports.loss('error', { event: 'spool.write-failed', err }, message)
@@ -310,30 +319,29 @@ export class SpoolStore {
   /** Counts an attempt of a suspect on the disk before it begins; with -1 takes that back, because the process goes on. */
   async countAttempt(entry: Entry, attempts: 1 | -1): Promise<void> {
     entry.attempts += attempts
-    entry.crashes += attempts * entry.suspicion
-    if (attempts < 0) entry.suspicion = 1
+    entry.crashes += attempts
     await this.#writeState(entry)
   }
 
   /** Delays a failed entry. If most of its segment is done, it moves to the open one, so that its own can be removed. */
   async postpone(entry: Entry, next: Omit<EntryState, 'crashes'>): Promise<void> {
-    const isMovable = entry.attempts > 0 && entry.suspicion === 0 && entry.segment?.isMostlyDone
+    const isMovable = entry.attempts > 0 && !entry.isSuspect && entry.segment.isMostlyDone
     Object.assign(entry, next)
-    const moved = isMovable ? newEntry(entry, entry, true) : undefined
-    // On a full disk it stays.
-    if (moved) await this.#additions.add(moved, entry.length).catch(() => {})
-    if (moved?.segment) {
-      this.#wait(moved)
-      return this.remove(entry)
+    if (isMovable) {
+      const isMoved = await this.#additions.add(entry, entry.length).then(
+        () => true,
+        // On a full disk it stays.
+        () => false,
+      )
+      if (isMoved) return this.remove(entry)
     }
     await this.#writeState(entry)
     this.#wait(entry)
-    await entry.segment?.release()
   }
 
   async #writeState(entry: Entry): Promise<void> {
     try {
-      await entry.segment?.settle(entry)
+      await entry.segment.settle(entry)
     } catch (error) {
       this.#reportWrite(error, 'Writing when to repeat a delivery failed: the next start repeats it at once')
     }
@@ -351,30 +359,27 @@ export class SpoolStore {
     return true
   }
 
-  /** Returns a dead letter to the waiting deliveries. Resolves with false if it is gone. @throws `SpoolError` */
-  async retry(letter: EntryContent): Promise<boolean> {
-    // With its id: if the process dies before the letter is removed, the next start finds both, and keeps the letter.
-    const entry = newEntry(letter, untried, true)
-    try {
-      const append = () => this.#additions.add(entry, letter.text.length)
-      const isRemoved = await this.letters.remove(letter.id, append)
-      if (isRemoved) this.#makeNext(entry)
-      return isRemoved
-    } catch (error) {
-      if (entry.segment) await this.#finish(entry)
-      throw error
-    }
+  /**
+   * Returns a dead letter to the waiting deliveries, as never tried. Resolves with false if it is gone.
+   *
+   * @param parse - throws if the body is no delivery
+   * @throws its error, or `SpoolError`: the letter stays, also if the delivery is put back already
+   */
+  async retry(id: number, parse: (body: unknown) => unknown): Promise<boolean> {
+    const letter = await this.letters.read(id)
+    if (letter === undefined) return false
+    parse(letter.body)
+    const { receivedAt, traceparent } = letter
+    const text = jsonOf(jsonContentOf(letter.body).value)
+    // With a new id: a delivery with the id of a letter is one that became it.
+    const entry = { ...untried, id: this.#newId(), receivedAt, traceparent, text }
+    return this.letters.remove(id, () => this.#additions.add(entry, text.length))
   }
 
   /** Closes the open segment, and all files. */
   async close(): Promise<void> {
     if (this.#open?.isOpen) await this.#open.seal()
     for (const segment of this.#segments) await segment.close()
-  }
-
-  #reportRead(segment: Segment, err: unknown): void {
-    const fields = { event: 'spool.read-failed', file: this.#folder.pathOf(segment.name), err }
-    this.#options.reports.sparse('error', fields, 'Reading a file failed, will be repeated')
   }
 
   #reportWrite(err: unknown, message: string): void {

@@ -140,7 +140,7 @@ function charsetsOf([first, second]: Uint8Array, headers?: RequestHeaders): stri
   return charsets
 }
 
-function bytesOf(body: Bytes): Uint8Array {
+export function bytesOf(body: Bytes): Uint8Array {
   return ArrayBuffer.isView(body)
     ? new Uint8Array(body.buffer, body.byteOffset, body.byteLength)
     : new Uint8Array(body)

@@ -85,7 +85,7 @@ describe('notification-subscriber spool', () => {
     await using folder = await folderOfLetters()
     await writeFile(join(folder.path, '0123456789ab-7.lock'), '')
     await folder.command('discard', folder.none)
-    expect(await folder.names(/\.lock$/)).toEqual(['000000000000-7.lock'])
+    expect(await folder.names(/\.lock$/)).toEqual([expect.stringMatching(/-7\.lock$/)])
     await (await folder.open()).close()
     expect(await folder.names(/\.lock$/)).toEqual([])
   })

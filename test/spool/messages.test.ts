@@ -9,9 +9,6 @@ import { keep, keepInvalid, lettersOf, never, numbered, openSpool, spoolFolder, 
 
 const fail = () => Promise.reject(Object.assign(new Error('EIO: i/o error'), { code: 'EIO' }))
 
-const failToRead: SpoolFiles['open'] = (path, flags, mode) =>
-  flags === 'r' ? fail() : fs.open(path, flags, mode)
-
 test('messages of a spool that cannot keep or read a delivery, or aborts `deliver`', async () => {
   await using folder = await spoolFolder()
   const messages: Record<string, string> = {}
@@ -26,7 +23,7 @@ test('messages of a spool that cannot keep or read a delivery, or aborts `delive
     await note('a disk that cannot be written', keep(spool, numbered(1)))
   }
   {
-    await using spool = await openWith({ open: failToRead })
+    await using spool = await openWith({ readFile: fail })
     await keepInvalid(spool, 'x')
     await note('a disk that cannot be read', lettersOf(spool))
   }

@@ -178,7 +178,7 @@ test.each([
     const line = lineOf(
       1_000,
       { id: 1_001, receivedAt: 5, text: JSON.stringify(numbered(1)) },
-      { attempts: 3, dueAt: 0, reportedAt: 0, crashes: 3 },
+      { attempts: 2, dueAt: 0, reportedAt: 0, crashes: 2 },
     )
     const fields = {
       kind: 'log',
