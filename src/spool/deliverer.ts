@@ -8,21 +8,16 @@ import { channelFor, traced } from '../shared/tracing.js'
 import { backoffMs } from '../shared/waits.js'
 import { type DeliveryParser, namesOf } from '../webhooks/parse.js'
 import type { Delivery, PayloadSchemas } from '../webhooks/schemas.js'
-import {
-  type DeliveryAttempt,
-  type DeliverySpoolOptions,
-  defaultConcurrency,
-  type SpoolReports,
-  type StuckDelivery,
-} from './spool-options.js'
+import type { DeliveryAttempt, DeliverySpoolOptions, SpoolReports, StuckDelivery } from './spool-options.js'
+import { defaultConcurrency } from './spool-options.js'
 import { backoff, type Entry, type SpoolStore } from './spool-store.js'
 
 /** Failures are reported to `onStuck` from this one on, once in an interval. */
 const firstReportedFailure = 10
 const reportIntervalMs = 3_600_000
 
-/** A delivery becomes a dead letter that so many processes ended with, besides one that counted nothing. */
-const maxCrashes = 2
+/** A delivery during which so many processes have ended becomes a dead letter. */
+const maxCrashes = 3
 
 interface DelivererParts<Payloads extends PayloadSchemas> {
   readonly store: SpoolStore
@@ -30,19 +25,16 @@ interface DelivererParts<Payloads extends PayloadSchemas> {
   readonly reports: SpoolReports
   /** Aborted when `close` waits no longer. */
   readonly ending: AbortController
-  /** Of {@link FolderLock}. */
   readonly inFlightBefore: number
 }
 
 const channel = channelFor('deliver')
 
 export class Deliverer<Payloads extends PayloadSchemas> {
-  readonly #store: SpoolStore
-  readonly #options: Pick<DeliverySpoolOptions<Payloads>, 'deliver' | 'onStuck'> & {
-    readonly concurrency: number
-    readonly deliverTimeoutMs: number
-  }
+  readonly #options: DeliverySpoolOptions<Payloads>
+  readonly #concurrency: number
   readonly #parts: DelivererParts<Payloads>
+  readonly #store: SpoolStore
   /** The attempts in flight: at most `concurrency`. Each stays until the outcome of its entry is on the disk. */
   readonly #running = new Set<Promise<void>>()
   /** Abort the calls in flight. */
@@ -58,11 +50,10 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   #isStopped = false
 
   constructor(options: DeliverySpoolOptions<Payloads>, parts: DelivererParts<Payloads>) {
-    this.#store = parts.store
-    // Not a spread, which would leave out the methods of a class.
-    const { deliver, onStuck, concurrency = defaultConcurrency, deliverTimeoutMs = 60_000 } = options
-    this.#options = { deliver, onStuck, concurrency, deliverTimeoutMs }
+    this.#options = options
+    this.#concurrency = options.concurrency ?? defaultConcurrency
     this.#parts = parts
+    this.#store = parts.store
     this.#isCareful = parts.inFlightBefore > 0
   }
 
@@ -77,7 +68,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
       await setImmediate()
       this.#hasWork = false
       if (this.#isCareful) await this.#beginCarefully()
-      while (this.#running.size < this.#options.concurrency) {
+      while (this.#running.size < this.#concurrency) {
         const entry = await this.#next()
         // An entry that was taken when the spool stopped stays on the disk.
         if (entry === undefined || this.#isStopped) break
@@ -87,20 +78,13 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     this.#starting = undefined
   }
 
-  /** Delivers what may have ended an earlier process, one at a time. */
+  /** Delivers what may have ended an earlier process, one at a time. Failed deliveries are counted before each attempt. */
   async #beginCarefully(): Promise<void> {
-    const { inFlightBefore } = this.#parts
-    await this.#store.readTried()
-    // In the order in which they were due, so that the first ones were in flight.
-    const suspects = { tried: mostRepetitions(inFlightBefore), fresh: inFlightBefore }
-    for (const queue of ['tried', 'fresh'] as const) {
-      for (let left = suspects[queue]; left > 0; left -= 1) {
-        const entry = await this.#store.take(queue)
-        if (entry === undefined) break
-        if (this.#isStopped) return
-        entry.isSuspect = true
-        await this.#run(entry)
-      }
+    for (let left = this.#parts.inFlightBefore; left > 0; left -= 1) {
+      const entry = await this.#store.takeFresh()
+      if (entry === undefined) break
+      if (this.#isStopped) return
+      await this.#run(entry)
     }
     this.#isCareful = false
   }
@@ -108,21 +92,20 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   /** The next due entry; without one, sets the timer for the next due time. */
   async #next(): Promise<Entry | undefined> {
     // At most half: deliveries that keep failing, or never end, must not delay others.
-    if (this.#repetitions < mostRepetitions(this.#options.concurrency)) {
-      const entry = await this.#store.take('tried')
-      if (entry !== undefined) return entry
+    const mayRepeat = this.#repetitions < mostRepetitions(this.#concurrency)
+    const tried = mayRepeat ? await this.#store.takeTried() : undefined
+    const entry = tried ?? (await this.#store.takeFresh())
+    const waitMs = this.#store.nextDueAt - this.#store.now()
+    if (entry === undefined && mayRepeat && !this.#isStopped && waitMs < Number.POSITIVE_INFINITY) {
       clearTimeout(this.#timer)
-      const waitMs = this.#store.nextDueAt - this.#store.now()
-      if (waitMs < Number.POSITIVE_INFINITY && !this.#isStopped) {
-        this.#timer = setTimeout(() => this.wakeUp(), waitMs)
-      }
+      this.#timer = setTimeout(() => this.wakeUp(), waitMs)
     }
-    return this.#store.take('fresh')
+    return entry
   }
 
   #run(entry: Entry): Promise<void> {
     // Beside a suspect others are delivered, but not repeated.
-    const places = entry.isSuspect ? this.#options.concurrency : Math.min(entry.attempts, 1)
+    const places = entry.crashes > 0 ? this.#concurrency : Math.min(entry.attempts, 1)
     this.#repetitions += places
     const attempt = this.#attempt(entry).finally(() => {
       this.#repetitions -= places
@@ -141,8 +124,12 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     if (entry.crashes >= maxCrashes) {
       return this.#fail(entry, data, new Error('The process ended 3 times during this delivery.'))
     }
-    const attempt = entry.attempts + 1
-    if (entry.isSuspect) await this.#store.countAttempt(entry, 1)
+    const { attempts, crashes } = entry
+    const attempt = attempts + 1
+    const isCounted = attempts > 0 || this.#isCareful
+    // What was never tried was in flight when the process before ended.
+    Object.assign(entry, { attempts: attempt, crashes: crashes + (attempts > 0 ? 1 : 2) })
+    if (isCounted) await this.#store.writeState(entry)
     const startedAt = performance.now()
     try {
       await traced(
@@ -152,9 +139,9 @@ export class Deliverer<Payloads extends PayloadSchemas> {
       )
     } catch (reason) {
       // The process goes on: it was not this delivery.
-      if (entry.isSuspect) await this.#store.countAttempt(entry, -1)
+      Object.assign(entry, { attempts, crashes })
       // `close` ended the attempt: its outcome is unknown, so it does not count.
-      if (ending.signal.aborted) return
+      if (ending.signal.aborted) return isCounted ? this.#store.writeState(entry) : undefined
       return this.#fail(entry, data, reason)
     }
     const durationMs = Math.round(performance.now() - startedAt)
@@ -175,11 +162,10 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     const { plain, sparse } = this.#parts.reports
     // Never delivered again, also if the dead letter must wait for room.
     const isFatal = entry.crashes >= maxCrashes
-    const attempts = entry.attempts + 1
+    const [attempts, now] = [entry.attempts + 1, this.#store.now()]
     const fields = { ...namesOf(delivery), attempts, receivedAt: entry.receivedAt, err: error }
     const message = 'Delivering failed, will be repeated'
     if (!isFatal) sparse('warn', { event: 'spool.failed', ...fields }, message)
-    const now = this.#store.now()
     // An entry that was never reported counts as reported long ago.
     const isReportDue =
       (isFatal || attempts >= firstReportedFailure) && now - entry.reportedAt >= reportIntervalMs
@@ -189,27 +175,24 @@ export class Deliverer<Payloads extends PayloadSchemas> {
       plain('warn', { event: 'spool.discarded', ...fields }, 'A delivery is given up, as onStuck says')
       return this.#store.remove(entry)
     }
-    const shown = { name: describeError(error).name, message: messageOf(error) }
-    const isLetter =
-      (answer === 'dead-letter' || isFatal) &&
-      (await this.#store.makeDeadLetter(entry, 'stuck', { error: shown }))
-    if (!isLetter) return this.#postpone(entry, isReportDue ? now : entry.reportedAt)
-    const letter = { ...fields, letterId: entry.id }
-    plain('warn', { event: 'spool.dead-lettered', ...letter }, 'A delivery is now a dead letter')
+    if (answer === 'dead-letter' || isFatal) {
+      const shown = { name: describeError(error).name, message: messageOf(error) }
+      if (await this.#store.makeDeadLetter(entry, 'stuck', { error: shown })) {
+        const letter = { ...fields, letterId: entry.id }
+        return plain('warn', { event: 'spool.dead-lettered', ...letter }, 'A delivery is now a dead letter')
+      }
+    }
+    await this.#postpone(entry, isReportDue ? now : entry.reportedAt)
   }
 
   /** Calls `onStuck`, and resolves with its result. */
   async #report(stuck: StuckDelivery<Payloads>, fields: object): Promise<unknown> {
-    const { onStuck } = this.#options
     const { plain, loss } = this.#parts.reports
-    const log = onStuck ? plain : loss
+    const log = this.#options.onStuck ? plain : loss
     log('error', { event: 'spool.stuck', ...fields }, 'A delivery is stuck')
-    try {
-      return await this.#withTimeLimit(() => onStuck?.(stuck))
-    } catch (err) {
+    return this.#withTimeLimit(() => this.#options.onStuck?.(stuck)).catch((err) => {
       loss('error', { event: 'spool.callback-failed', callback: 'onStuck', err }, 'onStuck failed')
-      return undefined
-    }
+    })
   }
 
   /** Delays a failed entry by the backoff. */
@@ -225,7 +208,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
    * @throws after `deliverTimeoutMs` a `DOMException` named `TimeoutError`, when the spool closes one named `AbortError`
    */
   async #withTimeLimit<T>(call: (attempt: DeliveryAttempt) => T, traceparent?: string): Promise<Awaited<T>> {
-    const { deliverTimeoutMs } = this.#options
+    const { deliverTimeoutMs = 60_000 } = this.#options
     let abort = (_reason: Error) => {}
     const aborted = new Promise<never>((_, reject) => {
       abort = reject
@@ -235,15 +218,13 @@ export class Deliverer<Payloads extends PayloadSchemas> {
       abort(new DOMException(message, 'TimeoutError'))
     }, deliverTimeoutMs)
     this.#aborts.add(abort)
-    let controller: AbortController | undefined
+    let signal: AbortSignal | undefined
     const attempt: DeliveryAttempt = {
       traceparent,
       // Made when it is read: an AbortController takes a fifth of the time of a delivery.
       get signal() {
-        const own = controller ?? new AbortController()
-        if (controller === undefined) aborted.catch((reason) => own.abort(reason))
-        controller = own
-        return own.signal
+        signal ??= signalOf(aborted)
+        return signal
       },
     }
     try {
@@ -277,4 +258,11 @@ export class Deliverer<Payloads extends PayloadSchemas> {
 /** Of so many deliveries at a time, how many may be repetitions. */
 function mostRepetitions(concurrency: number): number {
   return Math.max(1, Math.floor(concurrency / 2))
+}
+
+/** Aborted as the promise rejects. */
+function signalOf(aborted: Promise<never>): AbortSignal {
+  const controller = new AbortController()
+  aborted.catch((reason) => controller.abort(reason))
+  return controller.signal
 }

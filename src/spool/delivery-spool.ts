@@ -11,8 +11,8 @@ import type { DeadLetter } from './dead-letters.js'
 import { Deliverer } from './deliverer.js'
 import { prepareFolder, type SpoolFiles } from './folder.js'
 import { lockFolder } from './lock.js'
+import type { DeliverySpoolOptions } from './spool-options.js'
 import {
-  type DeliverySpoolOptions,
   defaultConcurrency,
   refuse,
   refusePath,

@@ -42,13 +42,10 @@ export interface EntryContent {
   /** The header `traceparent` of its callback. */
   readonly traceparent?: string | undefined
   /** JSON on one line. */
-  readonly text: string
-}
-
-/** An entry that waits, as its line says. */
-export interface StoredEntry extends EntryContent, EntryState {
   text: string
 }
+
+export type StoredEntry = EntryContent & EntryState
 
 const lineBreak = 0x0a
 const untriedState = stateOf(untried)
@@ -158,12 +155,21 @@ export function contentOf(bytes: Buffer, fileId: number, size = bytes.length) {
   return { entries, damagedAt }
 }
 
-/** The size of a segment that nobody closed, without the line that was being written: it was not acknowledged. */
-export function wholeBytesOf(bytes: Buffer): number {
+/**
+ * The fields of a segment that its process did not close, without the line that was being written: it was not acknowledged.
+ * Damage of the last byte looks the same. `undefined` if there is nothing in it.
+ */
+export function closedFieldsOf(bytes: Buffer, open: FileFields): FileFields | undefined {
   let size = bytes.lastIndexOf(lineBreak) + 1
   // Its first line break.
   while (bytes[size - 2] === lineBreak) size -= 1
-  return size === 1 ? 0 : size
+  if (size === 1) return undefined
+  const { entries, damagedAt } = contentOf(bytes.subarray(0, size), open.id)
+  const count = entries.length
+  if (count + damagedAt.length === 0) return undefined
+  const lastId = Math.max(open.id, ...entries.map(({ id }) => id))
+  const oldestAt = Math.min(open.oldestAt, ...entries.map(({ receivedAt }) => receivedAt))
+  return { kind: 'log', id: open.id, lastId, count, size, oldestAt }
 }
 
 function sumOf(content: string | Uint8Array, seed = 0): string {

@@ -11,15 +11,6 @@ export interface Entry extends StoredEntry {
   readonly offset: number
   readonly length: number
   isDone: boolean
-  /** It may have ended an earlier process. */
-  isSuspect: boolean
-}
-
-/** A part of a file, and how many entries in it memory does not know. */
-interface Part {
-  readonly from: number
-  readonly to: number
-  readonly unread: number
 }
 
 /** Entries whose states are this close share one write, in bytes. */
@@ -51,17 +42,12 @@ export class Segment {
   #isAppending = false
   /** A change of the file's name or length, for which others wait. */
   #changed: Promise<unknown> = Promise.resolve()
-  #handle: Promise<FileHandle> | undefined
+  #file: Promise<FileHandle> | undefined
   #users = 0
   readonly #settlements = new GroupedWrites<Entry>((entries) => this.#settle(entries))
 
-  /** @param handle - of a new file */
-  constructor(
-    folder: SpoolFolder,
-    fields: FileFields,
-    onGone: (segment: Segment) => void,
-    handle?: FileHandle,
-  ) {
+  /** @param file - of a new segment */
+  constructor(folder: SpoolFolder, fields: FileFields, onGone: (gone: Segment) => void, file?: FileHandle) {
     this.id = fields.id
     this.name = nameOf(fields)
     this.lastId = fields.lastId
@@ -71,8 +57,8 @@ export class Segment {
     this.#oldestUnreadAt = fields.oldestAt
     this.#folder = folder
     this.#onGone = onGone
-    this.#isNameSynced = handle === undefined
-    this.#handle = handle && Promise.resolve(handle)
+    this.#isNameSynced = file === undefined
+    this.#file = file && Promise.resolve(file)
   }
 
   /** The number of waiting entries. */
@@ -92,33 +78,29 @@ export class Segment {
     return !this.isOpen && this.unread === 0 && this.#entryBytes * 2 <= this.size
   }
 
-  /**
-   * Adds entries with one write and one sync, and returns those that memory knows now: all, or only the failed ones. If that
-   * fails, cuts the file back to what was synced. @throws `SpoolError`
-   */
-  async append(entries: readonly StoredEntry[], isOnlyTried: boolean): Promise<readonly Entry[]> {
+  /** Adds entries with one write and one sync. If that fails, cuts the file back to what was synced. @throws `SpoolError` */
+  async append(entries: readonly StoredEntry[], areKnown: boolean): Promise<Entry[]> {
     this.#isAppending = true
     try {
       await this.#changed
       const bytes = Buffer.from(entries.map((entry) => lineOf(this.id, entry, entry)).join(''))
-      const from = this.size
       await this.#withFile(async (file) => {
         try {
-          await writeAll(file, bytes, from)
+          await writeAll(file, bytes, this.size)
           await file.datasync()
           if (!this.#isNameSynced) await this.#folder.sync()
         } catch (cause) {
-          await file.truncate(from).catch(() => {})
+          await file.truncate(this.size).catch(() => {})
           failWrite(cause)
         }
       })
       this.#isNameSynced = true
       this.size += bytes.length
       this.lastId = Math.max(this.lastId, ...entries.map(({ id }) => id))
+      if (areKnown) return await this.#know(bytes, this.size, 0)
       if (this.unread === 0) this.#oldestUnreadAt = Math.min(...entries.map(({ receivedAt }) => receivedAt))
       this.unread += entries.length
-      if (isOnlyTried && entries.every(({ attempts }) => attempts === 0)) return []
-      return await this.#know(bytes, { from, to: this.size, unread: entries.length }, isOnlyTried)
+      return []
     } finally {
       this.#isAppending = false
     }
@@ -130,36 +112,35 @@ export class Segment {
     this.isOpen = false
     if (this.count === 0) return this.#drop()
     const name = nameOf({ ...this, kind: 'log', count: this.count, oldestAt: this.oldestAt })
-    this.#changed = this.#folder.rename(this.name, name).then(
-      () => {
-        this.name = name
-      },
-      () => {},
-    )
+    const renamed = this.#folder.rename(this.name, name).then(() => {
+      this.name = name
+    })
+    this.#changed = renamed.catch(() => {})
     await this.#changed
     if (this.#users === 0) await this.close()
   }
 
-  /** Reads the entries that memory does not know yet; or only the failed ones, and the others later. @throws `SpoolError` */
-  async readRest(isOnlyTried = false): Promise<readonly Entry[]> {
-    const [from, to] = [this.#readTo, this.size]
-    const { unread } = this
-    return this.#know(await this.#read(from, to - from), { from, to, unread }, isOnlyTried)
+  /** Reads the entries that memory does not know yet. @throws `SpoolError` */
+  async readRest(): Promise<Entry[]> {
+    const { size, unread } = this
+    return this.#know(await this.#read(this.#readTo, size - this.#readTo), size, unread)
   }
 
-  async #know(bytes: Buffer, { from, to, unread }: Part, isOnlyTried: boolean): Promise<readonly Entry[]> {
+  /** Remembers the entries up to a place in the file, of which so many were unread. */
+  async #know(bytes: Buffer, to: number, unread: number): Promise<Entry[]> {
+    const from = this.#readTo
     const { entries, damagedAt } = contentOf(bytes, this.id, to - from)
-    const found: Entry[] = []
-    for (const each of entries) {
-      const offset = from + each.offset
-      if (this.#entries.has(offset) || (isOnlyTried && each.attempts === 0)) continue
-      const entry = { ...each, segment: this, offset, isDone: false, isSuspect: each.crashes > 0 }
-      this.#entries.set(offset, entry)
+    const found = entries.map((each) => ({
+      ...each,
+      segment: this,
+      offset: from + each.offset,
+      isDone: false,
+    }))
+    for (const entry of found) {
+      this.#entries.set(entry.offset, entry)
       this.#entryBytes += entry.length
-      found.push(entry)
     }
-    this.unread -= isOnlyTried ? found.length : unread
-    if (isOnlyTried) return found
+    this.unread -= unread
     this.#readTo = to
     for (const offset of damagedAt) this.#reportDamage(from + offset)
     await this.#dropIfDone()
@@ -241,9 +222,9 @@ export class Segment {
   /** The file of the open segment stays open, another is open while it is used. */
   async #withFile<T>(use: (file: FileHandle) => Promise<T>): Promise<T> {
     this.#users += 1
-    this.#handle ??= this.#folder.open(this.name, 'r+')
+    this.#file ??= this.#folder.open(this.name, 'r+')
     try {
-      return await use(await this.#handle)
+      return await use(await this.#file)
     } finally {
       this.#users -= 1
       if (this.#users === 0 && !this.isOpen) await this.close()
@@ -251,9 +232,9 @@ export class Segment {
   }
 
   async close(): Promise<void> {
-    const handle = this.#handle
-    this.#handle = undefined
-    await handle?.then((file) => file.close()).catch(() => {})
+    const closing = this.#file
+    this.#file = undefined
+    await closing?.then((file) => file.close()).catch(() => {})
   }
 }
 

@@ -10,25 +10,13 @@ import { jsonOf } from '../webhooks/body.js'
 import { contentOf as jsonContentOf } from '../webhooks/content.js'
 import { DeadLetters, type LetterDetails } from './dead-letters.js'
 import { failWrite, type SpoolFiles, SpoolFolder } from './folder.js'
-import {
-  contentOf,
-  diskBytesOf,
-  type EntryState,
-  type FileFields,
-  nameOf,
-  parseName,
-  type StoredEntry,
-  untried,
-  wholeBytesOf,
-} from './format.js'
+import type { EntryState, FileFields, StoredEntry } from './format.js'
+import { closedFieldsOf, diskBytesOf, nameOf, parseName, untried } from './format.js'
 import { GroupedWrites, maxGroupBytes } from './grouped-writes.js'
 import { type Entry, Segment } from './segment.js'
 import type { SpoolReports } from './spool-options.js'
 
 export type { Entry } from './segment.js'
-
-/** What was never tried, and what has failed. */
-export type Queue = 'fresh' | 'tried'
 
 /** A failed entry, or a file that could not be read. */
 type Tried = Entry | Segment
@@ -98,47 +86,43 @@ export class SpoolStore {
     for (const [index, { name, isFile }] of (await this.#folder.list()).entries()) {
       // Lets other work run while it opens a folder of 100,000 files.
       if (index % 1_000 === 0) await setImmediate()
-      const fields = parseName(name)
-      const isOurs = typeof fields === 'object'
+      const found = parseName(name)
+      const isOurs = typeof found === 'object'
       // Ignores folders (lost+found), unless they have a name of ours.
-      if (isFile ? fields === 'unknown' : isOurs) this.#options.reports.damaged(name)
+      if (isFile ? found === 'unknown' : isOurs) this.#options.reports.damaged(name)
       if (!isFile) continue
-      if (fields === 'unfinished') await this.#folder.remove(name).catch(() => {})
-      if (!isOurs) continue
+      if (found === 'unfinished') await this.#folder.remove(name).catch(() => {})
+      const fields = isOurs && found.kind === 'open' ? await this.#recover(found) : found
+      if (typeof fields !== 'object') continue
       if (fields.kind === 'log') this.#unread.push(this.#addSegment(fields))
-      else if (fields.kind === 'open') await this.#recover(name, fields)
       else this.letters.track(fields)
       this.#lastId = Math.max(this.#lastId, fields.lastId)
     }
     this.#lettersBefore = new Set(this.letters.ids)
   }
 
-  #addSegment(fields: FileFields, handle?: FileHandle): Segment {
-    const segment = new Segment(this.#folder, fields, (gone) => this.#segments.delete(gone), handle)
+  #addSegment(fields: FileFields, file?: FileHandle): Segment {
+    const segment = new Segment(this.#folder, fields, (gone) => this.#segments.delete(gone), file)
     this.#segments.add(segment)
     return segment
   }
 
   /** Closes the segment that a killed process left open, without the line that it was writing. */
-  async #recover(name: string, fields: FileFields): Promise<void> {
+  async #recover(open: FileFields): Promise<FileFields | undefined> {
+    const name = nameOf(open)
     const bytes = await this.#folder.read(name)
-    const size = wholeBytesOf(bytes)
-    const { entries, damagedAt } = contentOf(bytes.subarray(0, size), fields.id)
-    if (entries.length + damagedAt.length === 0) return this.#folder.remove(name)
-    if (size < bytes.length) await this.#folder.cut(name, size)
-    const lastId = Math.max(fields.id, ...entries.map(({ id }) => id))
-    const oldestAt = Math.min(fields.oldestAt, ...entries.map(({ receivedAt }) => receivedAt))
-    const closed: FileFields = { kind: 'log', id: fields.id, lastId, count: entries.length, size, oldestAt }
-    await this.#folder.rename(name, nameOf(closed))
-    this.#unread.push(this.#addSegment(closed))
-    this.#lastId = Math.max(this.#lastId, lastId)
+    const closed = closedFieldsOf(bytes, open)
+    if (closed === undefined) await this.#folder.remove(name)
+    else {
+      if (closed.size < bytes.length) await this.#folder.cut(name, closed.size)
+      await this.#folder.rename(name, nameOf(closed))
+    }
+    return closed
   }
 
   /** The number of waiting entries; until all segments are read, it includes finished entries of an earlier process. */
   get count(): number {
-    let count = 0
-    for (const segment of this.#segments) count += segment.count
-    return count
+    return sumOf(this.#segments, ({ count }) => count)
   }
 
   /** When the oldest waiting entry was received. */
@@ -156,8 +140,7 @@ export class SpoolStore {
   add(text: string, traceparent?: string): Promise<void> {
     const bytes = Buffer.byteLength(text)
     return this.#whileUnwritten(bytes, () => {
-      let used = this.letters.keptBytes
-      for (const { size } of this.#segments) used += diskBytesOf(size)
+      const used = this.letters.keptBytes + sumOf(this.#segments, ({ size }) => diskBytesOf(size))
       const { maxBytes } = this.#options
       if (used + diskBytesOf(this.#unwrittenBytes) > maxBytes) {
         const message = `The spool is full: ${used} bytes wait, and maxBytes is ${maxBytes}.`
@@ -200,7 +183,7 @@ export class SpoolStore {
     // Memory keeps the texts if no older entry has to be read first, and there is room.
     const areNext = this.#unread.length + segment.unread === 0 && this.#freshBytes <= maxGroupBytes
     try {
-      this.#queue(await segment.append(entries, !areNext))
+      this.#queue(await segment.append(entries, areNext))
     } catch (error) {
       // After a failed sync the system may show what the disk does not have, and not report it again.
       await segment.seal().catch(() => {})
@@ -242,9 +225,8 @@ export class SpoolStore {
     else this.#tried.set(dueFrom, [item])
   }
 
-  /** The next never tried entry, or the next failed entry that is due. Only one call may run at a time. */
-  async take(queue: Queue): Promise<Entry | undefined> {
-    // This also finds what an earlier process tried.
+  /** The next entry that was never tried. Only one call may run at a time. Also finds what an earlier process tried. */
+  async takeFresh(): Promise<Entry | undefined> {
     for (let [segment] = this.#unread; segment && this.#fresh.length === 0; [segment] = this.#unread) {
       try {
         this.#queue(await segment.readRest())
@@ -255,13 +237,13 @@ export class SpoolStore {
       }
       this.#unread.shift()
     }
-    if (queue === 'tried') return this.#takeTried()
     const entry = this.#fresh.shift()
     this.#freshBytes -= entry?.length ?? 0
     return entry
   }
 
-  async #takeTried(): Promise<Entry | undefined> {
+  /** The next failed entry that is due. Only one call may run at a time. */
+  async takeTried(): Promise<Entry | undefined> {
     while (this.#dueNext.length === 0) {
       const { nextDueAt } = this
       if (this.#due.length === 0 && nextDueAt <= this.now()) {
@@ -296,11 +278,6 @@ export class SpoolStore {
     this.#addTried(item)
   }
 
-  /** Finds all that an earlier process tried, wherever it stands. */
-  async readTried(): Promise<void> {
-    for (const segment of [...this.#unread]) this.#queue(await segment.readRest(true).catch(() => []))
-  }
-
   /** Removes a finished entry. While the disk fails, the entry stays in flight, so it is not delivered again. */
   async remove(entry: Entry): Promise<void> {
     entry.isDone = true
@@ -316,35 +293,24 @@ export class SpoolStore {
     }
   }
 
-  /** Counts an attempt of a suspect on the disk before it begins; with -1 takes that back, because the process goes on. */
-  async countAttempt(entry: Entry, attempts: 1 | -1): Promise<void> {
-    entry.attempts += attempts
-    entry.crashes += attempts
-    await this.#writeState(entry)
-  }
-
   /** Delays a failed entry. If most of its segment is done, it moves to the open one, so that its own can be removed. */
-  async postpone(entry: Entry, next: Omit<EntryState, 'crashes'>): Promise<void> {
-    const isMovable = entry.attempts > 0 && !entry.isSuspect && entry.segment.isMostlyDone
+  async postpone(entry: Entry, next: Partial<EntryState>): Promise<void> {
+    // Not behind what has to be read first.
+    const isMovable = entry.attempts > 0 && entry.segment.isMostlyDone && this.#unread.length === 0
     Object.assign(entry, next)
     if (isMovable) {
-      const isMoved = await this.#additions.add(entry, entry.length).then(
-        () => true,
-        // On a full disk it stays.
-        () => false,
-      )
-      if (isMoved) return this.remove(entry)
+      // On a full disk it stays.
+      const failure: unknown = await this.#additions.add(entry, entry.length).catch((error) => error)
+      if (failure === undefined) return this.remove(entry)
     }
-    await this.#writeState(entry)
+    await this.writeState(entry)
     this.#wait(entry)
   }
 
-  async #writeState(entry: Entry): Promise<void> {
-    try {
-      await entry.segment.settle(entry)
-    } catch (error) {
-      this.#reportWrite(error, 'Writing when to repeat a delivery failed: the next start repeats it at once')
-    }
+  /** Writes what became of an entry. */
+  async writeState(entry: Entry): Promise<void> {
+    const message = 'Writing when to repeat a delivery failed: the next start repeats it at once'
+    await entry.segment.settle(entry).catch((error) => this.#reportWrite(error, message))
   }
 
   /** Makes a dead letter of an entry. Resolves with whether the disk had space for it. */
@@ -385,4 +351,10 @@ export class SpoolStore {
   #reportWrite(err: unknown, message: string): void {
     this.#options.reports.sparse('error', { event: 'spool.write-failed', err }, message)
   }
+}
+
+function sumOf<Item>(items: Iterable<Item>, value: (item: Item) => number): number {
+  let sum = 0
+  for (const item of items) sum += value(item)
+  return sum
 }

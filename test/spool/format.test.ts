@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import {
+  closedFieldsOf,
   contentOf,
   type EntryContent,
   type EntryState,
@@ -10,7 +11,6 @@ import {
   parseName,
   stateOf,
   untried,
-  wholeBytesOf,
 } from '../../src/spool/format.js'
 
 const count = (max = 2 ** 40) => fc.nat({ max })
@@ -153,7 +153,8 @@ test('of a segment that nobody closed, the end that was being written is cut off
   const [first = ''] = lines
   for (let length = 0; length <= bytes.length; length += 1) {
     const whole = length < first.length ? 0 : length < bytes.length ? first.length : bytes.length
-    expect(wholeBytesOf(bytes.subarray(0, length)), String(length)).toBe(whole)
+    const open = { kind: 'open', id: fileId, lastId: fileId, count: 0, size: 0, oldestAt: 2 ** 42 } as const
+    expect(closedFieldsOf(bytes.subarray(0, length), open)?.size ?? 0, String(length)).toBe(whole)
   }
 })
 

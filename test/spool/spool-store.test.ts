@@ -280,7 +280,8 @@ describe.concurrent('a disk that fails', () => {
     disk.isBroken = true
     await until(() => spool.size === 0)
     expect(idsOf(delivered)).toEqual(['n1', 'n1'])
-    expect(failures()).toEqual([writeFailed])
+    // After the first attempt, and before the second one.
+    expect(failures()).toEqual([writeFailed, writeFailed])
   })
 
   test('while a spool is opened is a ConfigurationError, and leaves no lock', async () => {

@@ -1,5 +1,4 @@
 /** Keeps deliveries as fast as it can, and says the number of each that is kept: a process to be killed. */
-import { writeSync } from 'node:fs'
 import { DeliverySpool } from 'notification-subscriber/spool'
 
 const [path = '', start = '0'] = process.argv.slice(2)
@@ -10,7 +9,8 @@ async function keepForEver(): Promise<void> {
     const number = id++
     const notification = { id: `n${number}`, time: 1, ver: '1.0', type: 'cxScoreUpdated', payload: {} }
     await spool.keep(notification, { delivery: { subscriptionId: 1, notification } })
-    writeSync(1, `${number}\n`)
+    // Not writeSync, which fails when the reader is slow.
+    process.stdout.write(`${number}\n`)
   }
 }
 await Promise.all(Array.from({ length: 32 }, keepForEver))
