@@ -118,22 +118,23 @@ const quietMs = 60_000
 
 /**
  * As {@link consoleLogOf}, for events that any sender or an outage can cause without limit: without a logger, at most one
- * line a minute, with the number of lines left out (`unreported`).
+ * line a minute for each event and reason, with the number of lines left out (`unreported`).
  */
 export function sparseConsoleLogOf(logger: Logger | false | undefined): Log {
   const log = consoleLogOf(logger)
   if (logger !== undefined) return log
-  let isQuietUntil = Number.NEGATIVE_INFINITY
-  let unreported = 0
+  const lastLines = new Map<string, { readonly isQuietUntil: number; unreported: number }>()
   return (level, fields, message) => {
+    // Reasons are sentences of this package: there are few.
+    const kind = `${fields.event} ${fields.reason}`
+    const last = lastLines.get(kind)
     const now = performance.now()
-    if (now < isQuietUntil) {
-      unreported += 1
+    if (last && now < last.isQuietUntil) {
+      last.unreported += 1
       return
     }
-    const shown = unreported > 0 ? { ...fields, unreported } : fields
+    const shown = last && last.unreported > 0 ? { ...fields, unreported: last.unreported } : fields
     log(level, shown, `${message} (more within a minute are only counted)`)
-    isQuietUntil = now + quietMs
-    unreported = 0
+    lastLines.set(kind, { isQuietUntil: now + quietMs, unreported: 0 })
   }
 }

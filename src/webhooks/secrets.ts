@@ -16,11 +16,15 @@ const freshMs = 60_000
 const retryMs = 5_000
 const answerMs = 5_000
 
-/** Anyone may send any value of a header. */
-const maxEntries = 1_000
+/** Further tenants push out the oldest. */
+const maxTenants = 10_000
+
+/** Anyone may send any value of a header: what has no secrets pushes out no tenant, and cannot flood a vault. */
+const maxStrangers = 1_000
+const strangersPerSecond = 100
 
 interface Entry {
-  readonly authenticate: Promise<Authenticator | undefined>
+  readonly authenticate: Authenticator | undefined
   readonly freshUntil: number
 }
 
@@ -36,32 +40,61 @@ export function authenticatorOf(
 }
 
 /**
- * Asks the function once a minute for each combination of the headers that it reads. If it fails, its last result counts until
- * it works again.
+ * Asks the function once a minute for each combination of the headers that it reads. If it fails, the last secrets count, and it is
+ * asked again after five seconds, or at once if there are none.
  */
 function cachedAuthenticator(source: SecretsSource, log: Log) {
   const namesRead = new Set<string>()
-  const entries = new Map<string, Entry>()
+  const tenants = new Map<string, Entry>()
+  const strangers = new Map<string, Entry>()
+  const asking = new Map<string, Promise<Authenticator | undefined>>()
+  let second = Number.NEGATIVE_INFINITY
+  let askedInSecond = 0
+
   const keyOf = (headers: RequestHeaders) =>
     JSON.stringify([...namesRead].map((name) => headers.get(name) ?? null))
 
-  function find(headers: RequestHeaders): Entry['authenticate'] {
-    const known = entries.get(keyOf(headers))
-    if (known && performance.now() < known.freshUntil) return known.authenticate
+  function keep(key: string, authenticate: Authenticator | undefined, ms: number): Authenticator | undefined {
+    tenants.delete(key)
+    strangers.delete(key)
+    const entries = authenticate ? tenants : strangers
+    entries.set(key, { authenticate, freshUntil: performance.now() + ms })
+    const [oldest = key] = entries.keys()
+    if (entries.size > (authenticate ? maxTenants : maxStrangers)) entries.delete(oldest)
+    return authenticate
+  }
+
+  function isOneTooMany(): boolean {
+    const now = performance.now()
+    if (now >= second + 1_000) [second, askedInSecond] = [now, 0]
+    askedInSecond += 1
+    return askedInSecond > strangersPerSecond
+  }
+
+  async function find(headers: RequestHeaders): Promise<Authenticator | undefined> {
+    const presented = keyOf(headers)
+    const last = tenants.get(presented) ?? strangers.get(presented)
+    if (last && performance.now() < last.freshUntil) return last.authenticate
+    const running = asking.get(presented)
+    if (running) return running
+    if (!last?.authenticate && isOneTooMany()) return undefined
     const asked = ask(source, headers, namesRead)
     // Only now it is known which headers it reads.
     const key = keyOf(headers)
-    const last = entries.get(key)?.authenticate
-    const keep = (authenticate: Entry['authenticate'], ms: number) => {
-      if (entries.size >= maxEntries) entries.clear()
-      entries.set(key, { authenticate, freshUntil: performance.now() + ms })
-      return authenticate
-    }
-    const authenticate = asked.catch((err) => {
-      log('error', { event: 'secrets.failed', err }, 'The function `secrets` failed: its last result counts')
-      return keep(last ?? Promise.resolve(undefined), retryMs)
-    })
-    return keep(authenticate, freshMs)
+    const found = asked.then(
+      (authenticate) => keep(key, authenticate, freshMs),
+      (err) => {
+        log(
+          'error',
+          { event: 'secrets.failed', err },
+          'The function `secrets` failed: its last secrets count',
+        )
+        const authenticate = tenants.get(key)?.authenticate
+        return authenticate && keep(key, authenticate, retryMs)
+      },
+    )
+    asking.set(key, found)
+    return found.finally(() => asking.delete(key))
   }
 
   return async (headers: RequestHeaders) => {

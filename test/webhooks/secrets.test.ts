@@ -79,6 +79,49 @@ describe('secrets as a function', () => {
     expect(secrets).toHaveBeenCalledTimes(5)
   })
 
+  test('that fails before anything is known is asked again by the next callback', async () => {
+    let answer: () => unknown = () => Promise.reject(new Error('down'))
+    const { status } = receive(() => answer() as never)
+    const token = 'from-the-vault-0001'
+    expect(await status({ token })).toBe(401)
+    answer = () => ({ token })
+    expect(await status({ token })).toBe(204)
+  })
+
+  test('is asked for at most 100 strangers a second, and they push out no tenant', async () => {
+    const { status, secrets } = receive(async ({ header }) => {
+      const token = tenants[header('x-tenant') ?? '']
+      return token === undefined ? undefined : { token }
+    })
+    const acme = { 'x-tenant': 'acme', token: 'the-secret-of-acme' }
+    expect(await status(acme)).toBe(204)
+    for (let second = 0; second < 12; second += 1) {
+      const strangers = Array.from({ length: 200 }, (_, index) =>
+        status({ 'x-tenant': `${second}-${index}`, token: 'x' }),
+      )
+      expect(new Set(await Promise.all(strangers))).toEqual(new Set([401]))
+      vi.advanceTimersByTime(1_000)
+    }
+    // The first second has one call for the tenant.
+    expect(secrets).toHaveBeenCalledTimes(1_200)
+    expect(await status(acme)).toBe(204)
+    expect(secrets).toHaveBeenCalledTimes(1_200)
+    // The first ones are known no more, the last ones are.
+    expect(await status({ 'x-tenant': '11-0', token: 'x' })).toBe(401)
+    expect(secrets).toHaveBeenCalledTimes(1_200)
+    expect(await status({ 'x-tenant': '0-0', token: 'x' })).toBe(401)
+    expect(secrets).toHaveBeenCalledTimes(1_201)
+  })
+
+  test('forgets a tenant for whom it has no secrets any more', async () => {
+    let secret: string | undefined = 'the-secret-of-acme'
+    const { status } = receive(() => (secret === undefined ? undefined : { token: secret }))
+    expect(await status({ token: 'the-secret-of-acme' })).toBe(204)
+    secret = undefined
+    vi.advanceTimersByTime(60_000)
+    expect(await status({ token: 'the-secret-of-acme' })).toBe(401)
+  })
+
   test('is not asked for a probe', async () => {
     const { secrets } = receive(() => undefined)
     const receiver = new DeliveryReceiver({ secrets, logger: false })
