@@ -74,17 +74,19 @@ function jsonValueOf(body: unknown, text: string | undefined): unknown {
   return isBytes(body) ? undefined : body
 }
 
-/** What adapters and queues have wrapped, once: a text in JSON, a `Buffer` in JSON, bytes in base64. */
+/** What adapters, parsers and queues have wrapped, once: a text in JSON, bytes in base64, and what {@link insideObject} finds. */
 function insideOf(text: string | undefined, value: unknown): string | Uint8Array | undefined {
   if (typeof value === 'string') return value
-  return value === undefined ? bytesOfBase64(text) : bytesOfBuffer(value)
+  return value === undefined ? bytesOfBase64(text) : insideObject(value)
 }
 
-/** The bytes of `{ type: 'Buffer', data: [123, 34] }`: so JSON has a `Buffer` of Node.js. */
-function bytesOfBuffer(value: unknown): Uint8Array | undefined {
+/** A `Buffer` of Node.js in JSON, `{ type: 'Buffer', data: [123, 34] }`; or the one name that a form parser has made of JSON. */
+function insideObject(value: unknown): string | Uint8Array | undefined {
   try {
     const { type, data } = Object(value)
-    return type === 'Buffer' && Array.isArray(data) ? Uint8Array.from(data) : undefined
+    if (type === 'Buffer' && Array.isArray(data)) return Uint8Array.from(data)
+    const [name = '', ...others] = Object.keys(Object(value))
+    return others.length === 0 && Object(value)[name] === '' ? name : undefined
   } catch {
     // Its getters throw.
     return undefined

@@ -47,18 +47,23 @@ export interface LambdaAnswer {
  */
 export function toLambdaHandler(receiver: CallbackReceiver): (event: LambdaEvent) => Promise<LambdaAnswer> {
   const core = coreOf(receiver)
-  return async ({ httpMethod, requestContext, headers, multiValueHeaders, body, isBase64Encoded }) => {
+  return async (event) => {
+    // Whoever tries the function in the console of AWS may send anything.
+    const { httpMethod, requestContext, headers, multiValueHeaders, body, isBase64Encoded }: LambdaEvent =
+      Object(event)
     const method = Object(requestContext).http?.method ?? httpMethod
-    // Half of the services send both; the lists show what was sent twice.
-    const sent = new RequestHeaders(multiValueHeaders ?? headers)
+    // `headers` may have been changed by a middleware. The lists only show what was sent twice, unless they are alone.
+    const lists = Object.entries(multiValueHeaders ?? {})
+    const raw = lists.flatMap(([name, values = []]) => values.flatMap((value) => [name, value]))
+    const sent = new RequestHeaders(headers ?? multiValueHeaders, raw)
     const { answer } = await core.receive(method, sent, () => ({
       body: (isBase64Encoded ? bytesOfBase64(body) : undefined) ?? body ?? '',
     }))
-    const lists = Object.entries(answer.headers).map(([name, value]) => [name, [value]])
+    const answerLists = Object.entries(answer.headers).map(([name, value]) => [name, [value]])
     return {
       statusCode: answer.status,
       headers: answer.headers,
-      ...(multiValueHeaders && { multiValueHeaders: Object.fromEntries(lists) }),
+      ...(multiValueHeaders && { multiValueHeaders: Object.fromEntries(answerLists) }),
       body: '',
       isBase64Encoded: false,
     }

@@ -86,7 +86,7 @@ interface OptionalOptions<Payloads extends PayloadSchemas> {
   readonly maxBodyBytes?: number | undefined
   /**
    * Gets the events of docs/observability.md, Receiver; never a secret. `false` turns logging off. Default: failures that
-   * no function gets are logged to `console.error`, refusals at most once a minute.
+   * no function gets are logged to `console.error`, refusals for each reason at most once a minute.
    */
   readonly logger?: Logger | false | undefined
 }

@@ -6,6 +6,7 @@ import {
   documentedPayloadOf,
   type TypeWithDocumentedPayload,
 } from '../notification-types.js'
+import { didYouMean } from '../shared/text.js'
 import { configurationError, validate } from '../shared/validation.js'
 import { jsonOf } from './body.js'
 import type { DeliveryContext } from './handlers.js'
@@ -118,8 +119,15 @@ function argumentsSchema(type: string, payloads: PayloadSchemas) {
   const unchecked = z.unknown().optional()
   const sample = Object.hasOwn(payloads, type) ? undefined : documentedPayloadOf(type)?.sample
   const fields = Object.fromEntries(Object.keys(sample ?? {}).map((name) => [name, unchecked]))
+  const types: readonly string[] = [
+    ...Object.values(documentedNotificationTypes).flat(),
+    ...Object.keys(payloads),
+  ]
   return z.strictObject({
-    type: z.enum([...Object.values(documentedNotificationTypes).flat(), ...Object.keys(payloads)]),
+    type: z.custom(
+      () => types.includes(type),
+      `is not documented${didYouMean(String(type), types, (name) => `\`${name}\``)}`,
+    ),
     subscriptionId: unchecked,
     payload: sample === undefined ? unchecked : z.strictObject(fields).optional(),
     id: unchecked,

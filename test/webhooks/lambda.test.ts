@@ -1,5 +1,5 @@
 import { DeliveryReceiver, type LambdaEvent, toLambdaHandler } from 'notification-subscriber/webhooks'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { lowEnergyDelivery } from './deliveries.js'
 import { authenticated, recordingOnInvalid, secrets } from './support.js'
 
@@ -86,4 +86,20 @@ test('a secret that was sent twice is refused', async () => {
   const token = [authenticated.token, authenticated.token]
   const event = { httpMethod: 'POST', headers: authenticated, multiValueHeaders: { token }, body }
   expect((await handler(event)).statusCode).toBe(401)
+})
+
+test('headers count as a middleware left them', async () => {
+  const handler = toLambdaHandler(new DeliveryReceiver({ secrets, logger: false }))
+  const sent = { authorization: ['Bearer x'] }
+  for (const multiValueHeaders of [sent, {}]) {
+    const event = { httpMethod: 'POST', headers: authenticated, multiValueHeaders, body }
+    expect((await handler(event)).statusCode).toBe(204)
+  }
+})
+
+test.each([undefined, null, {}, 'test'])('an event of %j is no request', async (event) => {
+  const onRefused = vi.fn()
+  const handler = toLambdaHandler(new DeliveryReceiver({ secrets, onRefused }))
+  expect((await handler(event as never)).statusCode).toBe(405)
+  expect(onRefused).toHaveBeenCalledWith({ status: 405, reason: expect.stringContaining('no method') })
 })

@@ -191,6 +191,7 @@ describe('the forms of a body', () => {
     ['a Uint8Array of another realm', runInNewContext('Uint8Array.from(bytes)', { bytes })],
     ['an object', JSON.parse(text)],
     ['an object of a Buffer', JSON.parse(JSON.stringify(Buffer.from(text)))],
+    ['an object of a form parser', { [text]: '' }],
     ['a JSON string', JSON.stringify(text)],
     ['an object of another realm', runInNewContext('JSON.parse(text)', { text })],
     ['an object without a prototype', Object.assign(Object.create(null), JSON.parse(text))],
