@@ -48,9 +48,9 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
   const certificate = tls !== undefined && ca !== undefined ? { tls, ca } : createLoopbackCertificate(host)
   const server = await listenHttps(certificate.tls, host, port)
   const emulator = new Emulator(resolved, certificate, server)
-  if (page === false) return emulator
+  if (page === undefined) return emulator
   try {
-    await emulator.servePage(page === true ? {} : page)
+    await emulator.servePage(page)
   } catch (error) {
     await emulator.close()
     throw error
@@ -277,7 +277,7 @@ export class Emulator {
   }
 
   /** @internal For `startEmulator`. */
-  async servePage({ port, environment }: Exclude<ResolvedEmulatorOptions['page'], boolean>): Promise<void> {
+  async servePage({ port, environment }: NonNullable<ResolvedEmulatorOptions['page']>): Promise<void> {
     // Loaded here, so that only an emulator with a page loads the code of the page.
     const { startPageServer } = await import('./page/server.js')
     const host = {

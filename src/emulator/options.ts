@@ -106,16 +106,16 @@ const tlsSchema = z.strictObject({ key: z.string(), cert: certificate }).superRe
 
 const hostName = /^[a-z\d]([a-z\d-]*[a-z\d])?(\.[a-z\d]([a-z\d-]*[a-z\d])?)*$/i
 
-const port = z.custom<number>(
-  (number) => Number.isInteger(number) && Number(number) >= 0 && Number(number) <= 65_535,
-  // Not aborted: otherwise the union below hides the message.
-  { error: 'must be a port number from 0 to 65535, where 0 takes any free one', abort: false },
-)
+const portRule = 'must be a port number from 0 to 65535, where 0 takes any free one'
+const port = z.int(portRule).min(0, portRule).max(65_535, portRule)
 
-const pageSchema = z.strictObject({
-  port: port.optional(),
-  environment: z.record(z.string(), z.string()).optional(),
-})
+const pageSchema = z.strictObject(
+  { port: port.optional(), environment: z.record(z.string(), z.string()).optional() },
+  {
+    error: ({ code }) =>
+      code === 'invalid_type' ? 'must be true, false or { port, environment }' : undefined,
+  },
+)
 
 const optionsSchema = z
   .strictObject({
@@ -146,7 +146,10 @@ const optionsSchema = z
     routes: routesSchema().superRefine(refuseAmbiguity).optional(),
     allowInsecureLoopback: z.boolean().default(false),
     port: port.default(0),
-    page: z.union([z.boolean(), pageSchema], 'must be true, false or { port, environment }').default(false),
+    page: z.preprocess(
+      (page) => (page === true ? {} : page === false ? undefined : page),
+      pageSchema.optional(),
+    ),
     host: z.string().refine(canBeInUrl, 'must be an IP address or a host name').default('127.0.0.1'),
     tls: tlsSchema.optional(),
     ca: certificate.optional(),

@@ -68,7 +68,7 @@ function secretsIn(headers: Readonly<Record<string, string>>): string[] {
     .filter(([name, value]) => masked.header(name, value) !== value)
     .flatMap(([, value]) => {
       const parsed = parseAuthorization(value)
-      const password = parsed?.scheme === 'basic' ? parsed.credentials.replace(/^[^:]*:/, '') : ''
+      const password = parsed?.isBasic ? parsed.value.replace(/^[^:]*:/, '') : ''
       return [value, value.replace(/^\S+ /, ''), password]
     })
     .filter(({ length }) => length >= shortestSecret)

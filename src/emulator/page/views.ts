@@ -36,12 +36,11 @@ export interface PageHost {
 export type ServiceView = ReturnType<typeof serviceView>
 export type SubscriptionView = ReturnType<typeof subscriptionView>
 export type PlannedFaultView = ReturnType<typeof faultView>
-export type RequestView = ReturnType<typeof requestView>
-export type CallbackView = ReturnType<typeof callbackView>
-export type NoteView = ReturnType<typeof noteView>
-export type EndView = Extract<NoteView, { kind: 'ended' }>
-export type EntryView = RequestView | CallbackView | NoteView
-export type AnswerView = ReturnType<typeof answerView>
+export type EntryView = ReturnType<typeof entryView>
+export type RequestView = Extract<EntryView, { kind: 'request' }>
+export type CallbackView = Extract<EntryView, { kind: 'callback' }>
+export type EndView = Extract<EntryView, { kind: 'ended' }>
+export type AnswerView = ReturnType<typeof messageView>
 export type Snapshot = ReturnType<typeof snapshotOf>
 export type SampleView = (typeof samples)[number]
 
@@ -81,65 +80,54 @@ export function serviceView({ emulator, environment }: PageHost, mask: Mask) {
   }
 }
 
-export function entryView(entry: HistoryEntry, mask: Mask): EntryView {
-  if (entry.kind === 'request') return requestView(entry.number, entry.record, mask)
-  return entry.kind === 'callback' ? callbackView(entry.number, entry.record, mask) : noteView(entry, mask)
-}
-
-function requestView(id: number, record: RecordedRequest, mask: Mask) {
-  const { operation, method, headers, subscriptionId, refusal } = record
-  return {
-    kind: 'request' as const,
-    ...exchangeView(id, record, mask),
-    ...{ operation, method, subscriptionId, refusal },
-    target: mask.url(record.path),
-    body: mask.form(headers['content-type'], record.body),
+export function entryView(entry: HistoryEntry, mask: Mask) {
+  const { number: id, kind } = entry
+  switch (kind) {
+    case 'request': {
+      const { path, body, ...record } = entry.record
+      const shownBody = mask.form(record.headers['content-type'], body)
+      return {
+        ...record,
+        ...exchangeView(entry.record, mask),
+        id,
+        kind,
+        target: mask.url(path),
+        body: shownBody,
+      }
+    }
+    case 'callback': {
+      const { callbackUrl, ...record } = entry.record
+      const target = mask.url(callbackUrl)
+      return { ...record, ...exchangeView(entry.record, mask), id, kind, method: 'POST', target }
+    }
+    case 'ended': {
+      const { at, reason } = entry
+      return { id, kind, at, reason, subscription: subscriptionView(entry.subscription, mask) }
+    }
+    case 'tokens-revoked':
+      return { id, kind, at: entry.at }
   }
 }
 
-function callbackView(id: number, record: RecordedCallback, mask: Mask) {
-  const { subscriptionId, notificationId, type, username, body } = record
+function exchangeView(record: RecordedRequest | RecordedCallback, mask: Mask) {
+  const { startedAt: at, fault, answer, headers } = record
   return {
-    kind: 'callback' as const,
-    ...exchangeView(id, record, mask),
-    ...{ subscriptionId, notificationId, type, username, body },
-    method: 'POST',
-    target: mask.url(record.callbackUrl),
-  }
-}
-
-function exchangeView(id: number, record: RecordedRequest | RecordedCallback, mask: Mask) {
-  const { startedAt: at, status, error, durationMs, fault, answer, headers } = record
-  return {
-    ...{ id, at, status, error, durationMs },
-    cutFrom: cutFrom(record),
-    headers: pairs(headers, mask.header),
+    ...messageView(record, mask),
+    at,
     fault: fault && faultInWords(fault),
-    answer: answer && answerView(answer, headers, mask),
+    answer: answer && messageView(answer, mask, mask.answerTo(headers)),
   }
 }
 
-function answerView(answer: RecordedMessage, sent: RecordedRequest['headers'], mask: Mask) {
-  const masked = mask.answerTo(sent)
+/** @param hide - hides what an answer repeats */
+function messageView(message: RecordedMessage, mask: Mask, hide = (text: string) => text) {
+  const { headers, body, bodyLength } = message
   return {
-    headers: pairs(answer.headers, (name, value) => masked(mask.header(name, value))),
-    body: masked(answer.body),
-    cutFrom: cutFrom(answer),
+    headers: pairs(headers, (name, value) => hide(mask.header(name, value))),
+    body: hide(body),
+    /** How many characters the whole body has, where only its beginning was kept. */
+    cutFrom: bodyLength > body.length ? bodyLength : undefined,
   }
-}
-
-/** How many characters the whole body has, where only its beginning was kept. */
-function cutFrom({ body, bodyLength }: Pick<RecordedMessage, 'body' | 'bodyLength'>): number | undefined {
-  return bodyLength > body.length ? bodyLength : undefined
-}
-
-type Note = Extract<HistoryEntry, { kind: 'ended' | 'tokens-revoked' }>
-
-function noteView(entry: Note, mask: Mask) {
-  const { number: id, at } = entry
-  if (entry.kind === 'tokens-revoked') return { kind: entry.kind, id, at }
-  const { kind, reason } = entry
-  return { kind, id, at, reason, subscription: subscriptionView(entry.subscription, mask) }
 }
 
 export function subscriptionView(record: SubscriptionRecord, mask: Mask) {

@@ -47,19 +47,15 @@ export function invalid(message: string): Refusal {
   return new Refusal(400, message)
 }
 
-/** An Authorization header: for Basic the decoded credentials (RFC 7617), for Bearer the token (RFC 6750). */
-export type Authorization =
-  | { readonly scheme: 'basic'; readonly credentials: string }
-  | { readonly scheme: 'bearer'; readonly token: string }
-
-/** Reads an Authorization header (RFC 9110 section 11.6.2): nothing if there is none, or one of another form. */
-export function parseAuthorization(header: string | null): Authorization | undefined {
-  const credentials = /^basic +(\S+)$/i.exec(String(header))?.[1]
-  if (credentials !== undefined) {
-    return { scheme: 'basic', credentials: Buffer.from(credentials, 'base64').toString('utf8') }
-  }
-  const token = /^bearer +(\S+)$/i.exec(String(header))?.[1]
-  return token === undefined ? undefined : { scheme: 'bearer', token }
+/**
+ * Reads an Authorization header (RFC 9110 section 11.6.2): for Basic the decoded credentials (RFC 7617), for Bearer the token
+ * (RFC 6750). Nothing if there is none, or one of another form.
+ */
+export function parseAuthorization(header: string | null): { isBasic: boolean; value: string } | undefined {
+  const [, scheme, value = ''] = /^(basic|bearer) +(\S+)$/i.exec(header ?? '') ?? []
+  if (scheme === undefined) return undefined
+  const isBasic = scheme.toLowerCase() === 'basic'
+  return { isBasic, value: isBasic ? Buffer.from(value, 'base64').toString('utf8') : value }
 }
 
 export const formType = 'application/x-www-form-urlencoded'

@@ -78,14 +78,11 @@ export class SubscriptionOperations {
 
   /** Either kind of Authorization will do (docs/service.md, Authentication). */
   async #authorize({ headers }: ServiceRequest): Promise<void> {
-    const authorization = parseAuthorization(headers.get('authorization'))
+    const { isBasic = true, value } = parseAuthorization(headers.get('authorization')) ?? {}
     const { username, password } = this.#rules
-    const accepted =
-      authorization?.scheme === 'bearer'
-        ? await this.#tokens.accepts(authorization.token)
-        : authorization?.credentials === `${username}:${password}`
+    const accepted = isBasic ? value === `${username}:${password}` : await this.#tokens.accepts(`${value}`)
     if (accepted) return
-    const invalidToken = authorization?.scheme === 'bearer' ? ', error="invalid_token"' : ''
+    const invalidToken = isBasic ? '' : ', error="invalid_token"'
     const challenge = `Bearer realm="notifications"${invalidToken}, Basic realm="notifications"`
     throw new Refusal(401, 'Credentials or access token are missing, wrong, expired or revoked', {
       code: 'unauthorized',

@@ -57,7 +57,7 @@ function authenticate(identity: Identity, headers: Headers, form: ReadonlyMap<st
   const accepted =
     authorization === undefined
       ? form.get('client_id') === clientId && secretInForm === clientSecret
-      : authorization.scheme === 'basic' && acceptsBasic(identity, authorization.credentials)
+      : authorization.isBasic && acceptsBasic(identity, authorization.value)
   if (accepted) return
   const challenge = `Basic realm="${domain.replaceAll(/["\\]/g, '\\$&')}"`
   throw new Refusal(401, 'Client ID or secret is missing or wrong', {

@@ -111,6 +111,12 @@ export async function post<Reply extends object>(action: string, body: object): 
   return answer
 }
 
+/** Asks the emulator to do something, and resolves with `done`. */
+export async function ask(action: string, body: object, done: string): Promise<string> {
+  await post(action, body)
+  return done
+}
+
 /** What {@link post} rejected with, in words. */
 export function problemOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)

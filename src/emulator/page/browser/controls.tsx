@@ -1,7 +1,7 @@
 /** The controls that every part of the page uses: icons, buttons, fields, and the choice of one in a row. */
-import type { ComponentChildren, JSX } from 'preact'
+import type { ComponentChildren, ComponentProps, JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { post, problemOf } from './connection.js'
+import { problemOf } from './connection.js'
 
 const iconPaths = {
   in: 'M12 4 4 12M4 5.5V12h6.5',
@@ -32,17 +32,36 @@ export function Icon({ name }: { name: IconName }): JSX.Element {
   )
 }
 
+/** A button that looks like the others of the page. */
+export function Button({
+  icon,
+  kind = '',
+  children,
+  ...attributes
+}: ComponentProps<'button'> & {
+  icon?: IconName | undefined
+  kind?: string | undefined
+  children?: ComponentChildren
+}): JSX.Element {
+  return (
+    <button type="button" class={`button ${kind}`} {...attributes}>
+      {icon !== undefined && <Icon name={icon} />}
+      {children}
+    </button>
+  )
+}
+
 /** A button that does something at once, and shows the outcome in words for a while. */
-function OutcomeButton(props: {
+export function ActionButton(props: {
   /** Resolves with the outcome. Rejects with an `Error` whose message can be shown. */
   act: () => Promise<string>
-  icon?: IconName | undefined
+  icon?: IconName
   kind?: string
   /** Names a button that has only an icon. */
   label?: string
   children?: ComponentChildren
 }): JSX.Element {
-  const { act, icon, kind = '', label, children } = props
+  const { act, icon, kind, label, children } = props
   const [outcome, setOutcome] = useState<string>()
 
   useEffect(() => {
@@ -50,39 +69,22 @@ function OutcomeButton(props: {
     return () => clearTimeout(timer)
   }, [outcome])
 
-  async function onClick(): Promise<void> {
-    setOutcome(await act().catch(problemOf))
-  }
-
   return (
     <span class="action">
-      <button type="button" class={`button ${kind}`} aria-label={label} title={label} onClick={onClick}>
-        {icon !== undefined && <Icon name={icon} />}
+      <Button
+        icon={icon}
+        kind={kind}
+        aria-label={label}
+        title={label}
+        onClick={async () => setOutcome(await act().catch(problemOf))}
+      >
         {children}
-      </button>
+      </Button>
       <span class="action-outcome" role="status">
         {outcome}
       </span>
     </span>
   )
-}
-
-/** Asks the emulator for something. */
-export function ActionButton(props: {
-  action: string
-  body: object
-  /** Shown when the emulator has done it; a function makes it of the answer. */
-  done: string | ((answer: object) => string)
-  icon?: IconName
-  kind?: 'primary' | 'bad' | 'quiet' | 'small'
-  children: ComponentChildren
-}): JSX.Element {
-  const { action, body, done, ...button } = props
-  async function act(): Promise<string> {
-    const answer = await post(action, body)
-    return typeof done === 'string' ? done : done(answer)
-  }
-  return <OutcomeButton act={act} {...button} />
 }
 
 /** `what` names what is copied; `text` can be a function that fetches it. Without children, an icon. */
@@ -92,20 +94,15 @@ export function CopyButton(props: {
   children?: ComponentChildren
 }): JSX.Element {
   const { what, text, children } = props
-  async function act(): Promise<string> {
-    const copied = typeof text === 'string' ? text : await text()
-    await navigator.clipboard.writeText(copied)
+  async function copy(): Promise<string> {
+    await navigator.clipboard.writeText(typeof text === 'string' ? text : await text())
     return 'Copied'
   }
+  const kind = children === undefined ? 'quiet small' : ''
   return (
-    <OutcomeButton
-      act={act}
-      icon="copy"
-      label={`Copy ${what}`}
-      kind={children === undefined ? 'quiet small' : ''}
-    >
+    <ActionButton act={copy} icon="copy" label={`Copy ${what}`} kind={kind}>
       {children}
-    </OutcomeButton>
+    </ActionButton>
   )
 }
 
@@ -128,11 +125,23 @@ export function Field(props: {
   )
 }
 
+/** A labelled input; its ID is also the name of its value. */
+export function Input({
+  label,
+  ...input
+}: ComponentProps<'input'> & { id: string; label: string }): JSX.Element {
+  return (
+    <Field htmlFor={input.id} label={label}>
+      <input name={input.id} autocomplete="off" {...input} />
+    </Field>
+  )
+}
+
 /** A field for one of several values, each with its text. The form keeps the value if there is no `onPick`. */
 export function Choice(props: {
   id: string
   label: string
-  value?: string
+  value?: string | undefined
   options: Readonly<Record<string, string>>
   onPick?: (value: string) => void
 }): JSX.Element {
@@ -212,14 +221,6 @@ export function Problem({ text }: { text: string | undefined }): JSX.Element | u
 /** Closes what is open beside the lists; so does Escape. */
 export function CloseButton({ onClick }: { onClick: () => void }): JSX.Element {
   return (
-    <button
-      type="button"
-      class="button quiet close"
-      aria-label="Close"
-      title="Close (Escape)"
-      onClick={onClick}
-    >
-      <Icon name="close" />
-    </button>
+    <Button icon="close" kind="quiet close" aria-label="Close" title="Close (Escape)" onClick={onClick} />
   )
 }

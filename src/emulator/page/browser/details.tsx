@@ -10,8 +10,8 @@ import type {
   RequestView,
   SubscriptionView,
 } from '../views.js'
-import { type PageState, post } from './connection.js'
-import { ActionButton, CloseButton, CopyButton } from './controls.js'
+import { ask, type PageState, post } from './connection.js'
+import { ActionButton, Button, CloseButton, CopyButton } from './controls.js'
 import { curlOf } from './curl.js'
 import { Duration, EndReason, EntryLinks, Pips, Status, titleOf } from './entry.js'
 import { count, dateAndTime, formFields, isFailure, nameList, reasonOf, subscriptionOf } from './format.js'
@@ -30,23 +30,35 @@ export interface DetailsProps {
 
 export function Details(props: DetailsProps): JSX.Element {
   const { state, place, onLeave } = props
-  const isEntry = place.view === 'entry'
-  const entry = isEntry ? state.entries.find(({ id }) => id === place.id) : undefined
-  const subscription = isEntry ? undefined : subscriptionWith(state, place.id)
   return (
     <div class="details-body" key={hrefOf(place)}>
       <CloseButton onClick={onLeave} />
-      {entry !== undefined && <Entry {...props} entry={entry} />}
-      {subscription !== undefined && <Subscription {...props} subscription={subscription} />}
-      {entry === undefined && subscription === undefined && state.service !== undefined && (
-        <>
-          <Heading>Gone</Heading>
-          <p class="muted">
-            The emulator keeps the newest 1,000 of each kind, and nothing of an earlier start.
-          </p>
-        </>
-      )}
+      {contentOf(props) ??
+        (state.service !== undefined && (
+          <>
+            <Heading>Gone</Heading>
+            <p class="muted">
+              The emulator keeps the newest 1,000 of each kind, and nothing of an earlier start.
+            </p>
+          </>
+        ))}
     </div>
+  )
+}
+
+function contentOf(props: DetailsProps): JSX.Element | undefined {
+  const { state, place } = props
+  if (place.view === 'subscription') {
+    const subscription = subscriptionWith(state, place.id)
+    return subscription && <Subscription {...props} subscription={subscription} />
+  }
+  const entry = state.entries.find(({ id }) => id === place.id)
+  if (entry === undefined) return undefined
+  if (entry.kind === 'request') return <Request entry={entry} state={state} />
+  return entry.kind === 'callback' ? (
+    <Callback {...props} entry={entry} />
+  ) : (
+    <Note entry={entry} state={state} />
   )
 }
 
@@ -58,10 +70,13 @@ function endOf(entries: readonly EntryView[], id: number): EndView | undefined {
   return entries.find((entry): entry is EndView => entry.kind === 'ended' && subscriptionOf(entry) === id)
 }
 
-function Entry(props: DetailsProps & { entry: EntryView }): JSX.Element {
-  const { entry, state } = props
-  if (entry.kind === 'request') return <Request entry={entry} state={state} />
-  if (entry.kind === 'callback') return <Callback {...props} entry={entry} />
+function Note({
+  entry,
+  state,
+}: {
+  entry: Exclude<EntryView, RequestView | CallbackView>
+  state: PageState
+}): JSX.Element {
   return (
     <>
       <Heading>{titleOf(entry)}</Heading>
@@ -82,20 +97,21 @@ function Entry(props: DetailsProps & { entry: EntryView }): JSX.Element {
 
 /** Why a subscription ended; with the three failures, if these ended it. */
 function End({ end, entries }: { end: EndView; entries: readonly EntryView[] }): JSX.Element {
-  const { reason, subscription, id } = end
+  const { subscription, id } = end
+  const isByFailures = isFailure(end)
   const failures = entries.filter(
     (entry) =>
       entry.kind === 'callback' &&
-      subscriptionOf(entry) === subscription.subscriptionId &&
+      entry.subscriptionId === subscription.subscriptionId &&
       entry.id < id &&
       isFailure(entry),
   )
   return (
     <>
-      <p class={reason === 'three-failures' ? 'notice-box bad' : 'notice-box'}>
+      <p class={isByFailures ? 'notice-box bad' : 'notice-box'}>
         It ended because <EndReason end={end} />.
       </p>
-      {reason === 'three-failures' && (
+      {isByFailures && (
         <Section title="The three failures">
           <EntryLinks entries={failures.slice(0, 3).reverse()} />
         </Section>
@@ -119,33 +135,28 @@ function Request({ entry, state }: { entry: RequestView; state: PageState }): JS
   )
 }
 
-function Callback(props: DetailsProps & { entry: CallbackView }): JSX.Element {
-  const { entry, state, onCompose } = props
+function Callback({ entry, state, onCompose }: DetailsProps & { entry: CallbackView }): JSX.Element {
   const { subscriptionId, notificationId, username } = entry
   const end = endOf(state.entries, subscriptionId)
   const isActive = state.subscriptions.some((each) => each.subscriptionId === subscriptionId)
   const siblings = state.entries.filter(
     (each) => each.kind === 'callback' && each.notificationId === notificationId && each.id !== entry.id,
   )
+  async function resend(): Promise<string> {
+    const { status } = await post<{ status?: number }>('resend', { entryId: entry.id })
+    return status === undefined ? 'No answer' : `Answered ${status}`
+  }
   return (
     <>
       <Summary entry={entry} />
       <div class="buttons">
         {isActive && entry.cutFrom === undefined && (
-          <ActionButton
-            action="resend"
-            body={{ entryId: entry.id }}
-            done={(answer) => ('status' in answer ? `Answered ${answer.status}` : 'No answer')}
-            icon="again"
-            kind="primary"
-          >
+          <ActionButton icon="again" kind="primary" act={resend}>
             Resend
           </ActionButton>
         )}
         <CurlButton entry={entry} state={state} />
-        <button type="button" class="button" onClick={() => onCompose(draftOf(entry, state))}>
-          Change and send…
-        </button>
+        <Button onClick={() => onCompose(draftOf(entry, state))}>Change and send…</Button>
         <SubscriptionLink id={subscriptionId} />
       </div>
       {!isActive && (
@@ -180,6 +191,7 @@ function Subscription(props: DetailsProps & { subscription: SubscriptionView }):
   const story = state.entries.filter((entry) => subscriptionOf(entry) === subscriptionId)
   const [username] = usernames
   const [category] = notificationTypes
+  const fault = { operation: 'callback', fault: { status: 503 }, subscriptionId }
   return (
     <>
       <Heading>Subscription #{subscriptionId}</Heading>
@@ -189,25 +201,21 @@ function Subscription(props: DetailsProps & { subscription: SubscriptionView }):
       <p class="mono">
         <Breakable text={subscription.callbackUrl} />
       </p>
-      {end !== undefined && <End end={end} entries={state.entries} />}
-      {end === undefined && (
+      {end !== undefined ? (
+        <End end={end} entries={state.entries} />
+      ) : (
         <>
           <p>
             <Pips failures={consecutiveFailures} /> {consecutiveFailures} of 3 failures in a row
           </p>
           <div class="buttons">
-            <button type="button" class="button primary" onClick={() => onCompose({ username, category })}>
+            <Button kind="primary" onClick={() => onCompose({ username, category })}>
               Send to it…
-            </button>
-            <ActionButton
-              action="fault"
-              body={{ operation: 'callback', fault: { status: 503 }, subscriptionId }}
-              done="Planned"
-              icon="bolt"
-            >
+            </Button>
+            <ActionButton icon="bolt" act={() => ask('fault', fault, 'Planned')}>
               Fail its next callback
             </ActionButton>
-            <ActionButton action="end" body={{ subscriptionId }} done="Ended" icon="ended" kind="bad">
+            <ActionButton icon="ended" kind="bad" act={() => ask('end', { subscriptionId }, 'Ended')}>
               End it
             </ActionButton>
           </div>
@@ -215,9 +223,9 @@ function Subscription(props: DetailsProps & { subscription: SubscriptionView }):
       )}
       <Section title="Its time line">
         <EntryLinks entries={story.slice(0, shownEntries)} />
-        <button type="button" class="button small" onClick={() => onFilter(`#${subscriptionId}`)}>
+        <Button kind="small" onClick={() => onFilter(`#${subscriptionId}`)}>
           Show only its entries
-        </button>
+        </Button>
       </Section>
       <Section title="Parameters, sent as headers of each callback">
         <Pairs pairs={parameters} />
@@ -248,7 +256,7 @@ function Summary({ entry }: { entry: RequestView | CallbackView }): JSX.Element 
         <Status entry={entry} /> <Duration entry={entry} /> <span class="muted">{dateAndTime(at)}</span>
       </p>
       {fault !== undefined && <p class="notice-box pending">A planned fault: {fault}.</p>}
-      {reason && <p class={`notice-box ${toneOf(entry)}`}>{reason}</p>}
+      {reason && <p class={`notice-box ${isFailed(entry) ? 'bad' : toneOf(entry)}`}>{reason}</p>}
       {kind === 'callback' && isFailed(entry) && <Parameters headers={headers} />}
       <p class="mono">
         {method} <Breakable text={target} />
@@ -259,14 +267,13 @@ function Summary({ entry }: { entry: RequestView | CallbackView }): JSX.Element 
 
 function Parameters({ headers }: { headers: readonly Pair[] }): JSX.Element {
   const parameters = headers.filter(([name]) => name.toLowerCase() !== 'content-type')
-  const sentence =
-    parameters.length > 0
-      ? 'Sent with the parameters'
-      : 'Sent without a parameter: a receiver that checks a secret refuses it.'
+  if (parameters.length === 0) {
+    return <p class="pending">Sent without a parameter: a receiver that checks a secret refuses it.</p>
+  }
   return (
     <div class="field">
-      <p class={parameters.length > 0 ? 'muted' : 'pending'}>{sentence}</p>
-      {parameters.length > 0 && <Pairs pairs={parameters} />}
+      <p class="muted">Sent with the parameters</p>
+      <Pairs pairs={parameters} />
     </div>
   )
 }
@@ -341,33 +348,26 @@ function SubscriptionLink({ id }: { id: number }): JSX.Element {
 
 /** What is copied has its secrets, also while the page masks them: it is there to be run. */
 function CurlButton(props: { entry: RequestView | CallbackView; state: PageState }): JSX.Element | undefined {
-  const { entry, state } = props
-  const { service } = state
-  if (service === undefined || entry.cutFrom !== undefined) return undefined
+  const { id, cutFrom } = props.entry
+  const { service } = props.state
+  if (service === undefined || cutFrom !== undefined) return undefined
+  const curl = async () =>
+    curlOf(await post<RequestView | CallbackView>('reveal-entry', { entryId: id }), service)
   return (
-    <CopyButton
-      what="as curl, with its secrets"
-      text={async () =>
-        curlOf(await post<RequestView | CallbackView>('reveal-entry', { entryId: entry.id }), service)
-      }
-    >
+    <CopyButton what="as curl, with its secrets" text={curl}>
       Copy as curl
     </CopyButton>
   )
 }
 
 /** The notification of a callback as a draft to send again, as far as the callback says what it was. */
-function draftOf(entry: CallbackView, state: PageState): Draft {
-  const { type, username, subscriptionId, body } = entry
+function draftOf({ type, username, subscriptionId, body }: CallbackView, state: PageState): Draft {
   // Of a documented type the form knows the category.
   const category = subscriptionWith(state, subscriptionId)?.notificationTypes[0]
-  return { type, username, category, payload: payloadOf(body) }
-}
-
-function payloadOf(body: string): object | undefined {
   try {
-    return JSON.parse(body).notification.payload
+    const { payload } = JSON.parse(body).notification
+    return { type, username, category, payload: JSON.stringify(payload, undefined, 2) }
   } catch {
-    return undefined
+    return { type, username, category }
   }
 }

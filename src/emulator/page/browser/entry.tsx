@@ -86,6 +86,7 @@ export function EntryLines(props: {
       {single === undefined ? children : <Status entry={single} />}
       <span class="about">
         <span class="mono">{clock(entry.at)}</span> {entry.kind === 'callback' && `for ${entry.username}`}
+        {entry.kind === 'callback' && single !== undefined && ' · '}
         {entry.kind === 'ended' && <EndReason end={entry} />}
         {entry.kind === 'tokens-revoked' && 'every token issued until then is refused with 401'}
         {single !== undefined && <About entry={single} />}
@@ -95,21 +96,16 @@ export function EntryLines(props: {
   )
 }
 
-function About({ entry }: { entry: RequestView | CallbackView }): JSX.Element {
+/** Its fault, and why it failed, or what else there is to say about it. */
+export function About({ entry }: { entry: RequestView | CallbackView }): JSX.Element {
+  const reason = reasonOf(entry)
+  const what = entry.kind === 'request' ? aboutRequest(entry) : shortUrl(entry.target)
   return (
     <>
-      {entry.kind === 'callback' && ' · '}
       {entry.fault !== undefined && <span class="pending">fault: {entry.fault} · </span>}
-      <Reason entry={entry} />
+      {reason === undefined ? <Breakable text={what} /> : <span class="bad">{reason}</span>}
     </>
   )
-}
-
-/** Why it failed, or what else there is to say about it. */
-export function Reason({ entry }: { entry: RequestView | CallbackView }): JSX.Element {
-  const reason = reasonOf(entry)
-  if (reason !== undefined) return <span class="bad">{reason}</span>
-  return <Breakable text={entry.kind === 'request' ? aboutRequest(entry) : shortUrl(entry.target)} />
 }
 
 function aboutRequest({ operation, method, target, body }: RequestView): string {

@@ -1,8 +1,8 @@
 /** Plans faults: the next answers of an endpoint, or the next callbacks, go wrong. */
 import type { JSX, TargetedSubmitEvent } from 'preact'
 import { useState } from 'preact/hooks'
-import { type PageState, post, problemOf } from './connection.js'
-import { ActionButton, Choice, CloseButton, Field, Icon, Problem } from './controls.js'
+import { ask, type PageState, post, problemOf } from './connection.js'
+import { ActionButton, Button, Choice, CloseButton, Input, Problem } from './controls.js'
 
 const operations = {
   callback: 'Callbacks',
@@ -12,12 +12,30 @@ const operations = {
   token: 'Token requests',
 }
 
-const kinds = {
-  status: 'get a status',
-  before: 'lose the connection before they take effect',
-  after: 'take effect and lose the answer',
-  delay: 'get the answer late',
-  malformed: 'get half a body',
+interface Kind {
+  readonly name: string
+  /** @param number - what the field holds, if there is one */
+  readonly fault: (number: number) => object
+  readonly field?: { readonly label: string; min: number; max?: number; defaultValue: string }
+}
+
+const kinds: Readonly<Record<string, Kind>> = {
+  status: {
+    name: 'get a status',
+    fault: (status) => ({ status }),
+    field: { label: 'Status', min: 200, max: 599, defaultValue: '503' },
+  },
+  before: {
+    name: 'lose the connection before they take effect',
+    fault: () => ({ reset: 'before-processing' }),
+  },
+  after: { name: 'take effect and lose the answer', fault: () => ({ reset: 'after-processing' }) },
+  delay: {
+    name: 'get the answer late',
+    fault: (delayMs) => ({ delayMs }),
+    field: { label: 'Milliseconds late', min: 0, defaultValue: '2000' },
+  },
+  malformed: { name: 'get half a body', fault: () => ({ malformedBody: true }) },
 }
 
 const times = {
@@ -32,30 +50,22 @@ export function FaultForm({ state, onLeave }: { state: PageState; onLeave: () =>
   const [operation, setOperation] = useState('callback')
   const [picked, setKind] = useState('status')
   const [problem, setProblem] = useState<string>()
-  const { malformed, ...others } = kinds
   // A callback's body and an answer 204 cannot be cut in half.
-  const possible = ['callback', 'unsubscribe'].includes(operation) ? others : { ...others, malformed }
-  const kind = picked in possible ? picked : 'status'
+  const isWhole = ['callback', 'unsubscribe'].includes(operation)
+  const possible = Object.entries(kinds).filter(([id]) => !(isWhole && id === 'malformed'))
+  const [id, kind] = possible.find(([each]) => each === picked) ?? possible[0] ?? []
 
   async function plan(event: TargetedSubmitEvent<HTMLFormElement>): Promise<void> {
     event.preventDefault()
     const fields = new FormData(event.currentTarget)
     const number = (name: string) => Number(fields.get(name))
-    const faults: Readonly<Record<string, object>> = {
-      status: { status: number('fault-status') },
-      before: { reset: 'before-processing' },
-      after: { reset: 'after-processing' },
-      delay: { delayMs: number('fault-delay') },
-      malformed: { malformedBody: true },
+    const planned = {
+      operation,
+      fault: kind?.fault(number(`fault-${id}`)),
+      times: fields.get('fault-times') === 'forever' ? null : number('fault-times'),
+      subscriptionId: number('fault-subscription') || undefined,
     }
-    const times = fields.get('fault-times') === 'forever' ? null : number('fault-times')
-    const subscriptionId = number('fault-subscription') || undefined
-    try {
-      await post('fault', { operation, fault: faults[kind], times, subscriptionId })
-      setProblem(undefined)
-    } catch (error) {
-      setProblem(problemOf(error))
-    }
+    setProblem(await post('fault', planned).then(() => undefined, problemOf))
   }
 
   return (
@@ -70,21 +80,23 @@ export function FaultForm({ state, onLeave }: { state: PageState; onLeave: () =>
         onPick={setOperation}
       />
       {operation === 'callback' && (
-        <NumberField id="fault-subscription" label="Of subscription" min={1} placeholder="any" />
+        <Input id="fault-subscription" label="Of subscription" type="number" min={1} placeholder="any" />
       )}
-      <Choice id="fault-kind" label="How they fail" value={kind} options={possible} onPick={setKind} />
-      {kind === 'status' && (
-        <NumberField id="fault-status" label="Status" min={200} max={599} defaultValue="503" />
-      )}
-      {kind === 'delay' && (
-        <NumberField id="fault-delay" label="Milliseconds late" min={0} defaultValue="2000" />
+      <Choice
+        id="fault-kind"
+        label="How they fail"
+        value={id}
+        options={Object.fromEntries(possible.map(([each, { name }]) => [each, name]))}
+        onPick={setKind}
+      />
+      {kind?.field !== undefined && (
+        <Input key={id} id={`fault-${id}`} type="number" required {...kind.field} />
       )}
       <Choice id="fault-times" label="How often" options={times} />
       <div class="buttons">
-        <button type="submit" class="button primary">
-          <Icon name="bolt" />
+        <Button type="submit" icon="bolt" kind="primary">
           Plan it
-        </button>
+        </Button>
       </div>
       <Problem text={problem} />
       <h3>Planned</h3>
@@ -95,7 +107,7 @@ export function FaultForm({ state, onLeave }: { state: PageState; onLeave: () =>
         {state.faults.map(({ id, sentence }) => (
           <li key={id}>
             {sentence}
-            <ActionButton action="lift-fault" body={{ id }} done="Lifted" kind="small">
+            <ActionButton kind="small" act={() => ask('lift-fault', { id }, 'Lifted')}>
               Lift
             </ActionButton>
           </li>
@@ -103,28 +115,9 @@ export function FaultForm({ state, onLeave }: { state: PageState; onLeave: () =>
       </ul>
       {state.faults.length > 1 && (
         <div class="buttons">
-          <ActionButton action="clear-faults" body={{}} done="Lifted">
-            Lift all
-          </ActionButton>
+          <ActionButton act={() => ask('clear-faults', {}, 'Lifted')}>Lift all</ActionButton>
         </div>
       )}
     </form>
-  )
-}
-
-function NumberField(props: {
-  id: string
-  label: string
-  min: number
-  max?: number
-  defaultValue?: string
-  /** Says what an empty field means. */
-  placeholder?: string
-}): JSX.Element {
-  const { label, ...input } = props
-  return (
-    <Field htmlFor={input.id} label={label}>
-      <input type="number" name={input.id} required={input.placeholder === undefined} {...input} />
-    </Field>
   )
 }

@@ -1,5 +1,5 @@
 /** How addresses, numbers and names are written; src/emulator/words.ts has what the terminal writes, too. */
-import { clock, isFailed } from '../../words.js'
+import { clock, injectedFault, isFailed } from '../../words.js'
 import type { CallbackView, EntryView, RequestView } from '../views.js'
 
 export function dateAndTime(at: number): string {
@@ -29,11 +29,12 @@ export function isFailure(entry: EntryView): boolean {
   return entry.kind === 'ended' ? entry.reason === 'three-failures' : isFailed(entry)
 }
 
-/** Why a request or a callback failed: what the answer says, or why there is none. */
+/** Why a request or a callback failed: what the answer says, or why there is none; nothing if the entry's fault says it. */
 export function reasonOf(entry: RequestView | CallbackView): string | undefined {
   if (!isFailed(entry)) return undefined
   const refusal = entry.kind === 'request' ? entry.refusal?.message : undefined
-  return refusal ?? (textOf(entry.answer?.body ?? '') || entry.error)
+  const error = entry.error?.startsWith(injectedFault) ? undefined : entry.error
+  return refusal ?? (textOf(entry.answer?.body ?? '') || error)
 }
 
 /** The beginning of a body; of an HTML page what a reader sees. */

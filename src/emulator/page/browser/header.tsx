@@ -1,10 +1,10 @@
 /** The top of the page: which emulator this is, whether the page is connected, and what concerns all of it. */
-import type { ComponentChildren, JSX } from 'preact'
+import type { JSX } from 'preact'
 import { useRef } from 'preact/hooks'
 import type { Tone } from '../../words.js'
 import { ConnectGuide } from './connect-guide.js'
-import type { ConnectionState, PageStore } from './connection.js'
-import { ActionButton, CopyButton, Icon } from './controls.js'
+import { ask, type ConnectionState, type PageStore } from './connection.js'
+import { ActionButton, Button, CopyButton, Icon } from './controls.js'
 import { shortUrl } from './format.js'
 import { goTo, type Place } from './place.js'
 
@@ -34,13 +34,9 @@ export function Header({ store, place }: { store: PageStore; place: Place }): JS
   const { tone, word, notice } = connections[connection]
   return (
     <header>
-      <button
-        type="button"
-        class="button visually-hidden"
-        onClick={() => goTo({ view: 'time-line' }, 'time-line-filter')}
-      >
+      <Button kind="visually-hidden" onClick={() => goTo({ view: 'time-line' }, 'time-line-filter')}>
         Skip to the time line
-      </button>
+      </Button>
       <div class="bar">
         <h1>
           <Icon name="logo" />
@@ -56,37 +52,27 @@ export function Header({ store, place }: { store: PageStore; place: Place }): JS
           </span>
         )}
         <span class="bar-buttons">
-          <button
-            type="button"
-            class="button quiet"
+          <Button
+            icon="eye"
+            kind="quiet"
             aria-pressed={secretsShown}
             title="For this tab, until it is closed"
             onClick={() => store.showSecrets(!secretsShown)}
           >
-            <Icon name="eye" />
             Show secrets
-          </button>
-          <ActionButton action="revoke-tokens" body={{}} done="Tokens revoked" icon="key" kind="quiet">
+          </Button>
+          <ActionButton icon="key" kind="quiet" act={() => ask('revoke-tokens', {}, 'Tokens revoked')}>
             Revoke tokens
           </ActionButton>
-          <button type="button" class="button quiet" onClick={() => dialog.current?.showModal()}>
-            <Icon name="plug" />
+          <Button icon="plug" kind="quiet" onClick={() => dialog.current?.showModal()}>
             Connect
-          </button>
+          </Button>
         </span>
         <nav aria-label="Parts of the page">
-          <Tab view="time-line" place={place}>
-            Time line
-          </Tab>
-          <Tab view="subscriptions" place={place}>
-            Subscriptions <Badge number={state.subscriptions.length} />
-          </Tab>
-          <Tab view="send" place={place}>
-            Send
-          </Tab>
-          <Tab view="faults" place={place}>
-            Faults <Badge number={state.faults.length} />
-          </Tab>
+          <Tab view="time-line" place={place} name="Time line" />
+          <Tab view="subscriptions" place={place} name="Subscriptions" count={state.subscriptions.length} />
+          <Tab view="send" place={place} name="Send" />
+          <Tab view="faults" place={place} name="Faults" count={state.faults.length} />
         </nav>
       </div>
       {notice !== undefined && (
@@ -97,9 +83,9 @@ export function Header({ store, place }: { store: PageStore; place: Place }): JS
       <dialog ref={dialog} aria-labelledby="connect-heading">
         <div class="section-head">
           <h2 id="connect-heading">Connect a client</h2>
-          <button type="button" class="button quiet" onClick={() => dialog.current?.close()}>
+          <Button kind="quiet" onClick={() => dialog.current?.close()}>
             Close
-          </button>
+          </Button>
         </div>
         {service !== undefined && <ConnectGuide service={service} />}
       </dialog>
@@ -107,15 +93,11 @@ export function Header({ store, place }: { store: PageStore; place: Place }): JS
   )
 }
 
-function Tab(props: { view: Place['view']; place: Place; children: ComponentChildren }): JSX.Element {
-  const { view, place, children } = props
+function Tab(props: { view: Place['view']; place: Place; name: string; count?: number }): JSX.Element {
+  const { view, place, name, count = 0 } = props
   return (
     <a class={`tab ${view}`} href={`#${view}`} aria-current={place.view === view ? 'page' : undefined}>
-      {children}
+      {name} {count > 0 && <span class="badge">{count.toLocaleString('en')}</span>}
     </a>
   )
-}
-
-function Badge({ number }: { number: number }): JSX.Element | undefined {
-  return number === 0 ? undefined : <span class="badge">{number.toLocaleString('en')}</span>
 }

@@ -3,7 +3,7 @@ import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { SampleView, SubscriptionView } from '../views.js'
 import { type PageState, post, problemOf } from './connection.js'
-import { Choice, CloseButton, Field, Icon, Problem } from './controls.js'
+import { Button, Choice, CloseButton, Field, Input, Problem } from './controls.js'
 import { EntryLinks } from './entry.js'
 import { count, nameList } from './format.js'
 import { hrefOf } from './place.js'
@@ -15,7 +15,8 @@ export interface Draft {
   readonly type?: string | undefined
   readonly category?: Category | undefined
   readonly username?: string | undefined
-  readonly payload?: object | undefined
+  /** As JSON. */
+  readonly payload?: string | undefined
 }
 
 const firstType = 'lowEnergyAgentOpened'
@@ -27,13 +28,11 @@ export function SendForm(props: { state: PageState; draft: Draft; onLeave: () =>
   const { state, draft, onLeave } = props
   const { samples, subscriptions } = state
   const [filled, setFilled] = useState<Draft>({})
-  const [payloadText, setPayloadText] = useState<string>()
   const [outcome, setOutcome] = useState<SendResult>()
   const [isSending, setIsSending] = useState(false)
 
   useEffect(() => {
     setFilled(draft)
-    setPayloadText(draft.payload && JSON.stringify(draft.payload, undefined, 2))
     setOutcome(undefined)
   }, [draft])
 
@@ -46,7 +45,7 @@ export function SendForm(props: { state: PageState; draft: Draft; onLeave: () =>
   const categories = [...new Set(samples.map((known) => known.category))]
   const isOther = sample === undefined && samples.length > 0
   const sampleText = textOf(sample, username)
-  const shownPayload = payloadText ?? sampleText
+  const payload = filled.payload ?? sampleText
   const matching = subscriptions.filter(
     ({ notificationTypes, usernames }) =>
       notificationTypes.includes(category) && usernames.includes(username),
@@ -62,9 +61,9 @@ export function SendForm(props: { state: PageState; draft: Draft; onLeave: () =>
     setIsSending(true)
     const id = crypto.randomUUID()
     try {
-      const payload: unknown = parsed(shownPayload)
+      const notification = { id, type, category, username, payload: parsed(payload) }
       setOutcome({ sentId: id })
-      await post('notify', { id, type, category, username, payload })
+      await post('notify', notification)
     } catch (error) {
       setOutcome({ problem: problemOf(error) })
     }
@@ -75,28 +74,25 @@ export function SendForm(props: { state: PageState; draft: Draft; onLeave: () =>
     <form class="form" aria-label="Send a notification" onSubmit={send}>
       <CloseButton onClick={onLeave} />
       <h2>Send a notification</h2>
-      <Field htmlFor="send-user" label="User">
-        <input
-          id="send-user"
-          list="send-users"
-          required
-          autocomplete="off"
-          value={username}
-          onInput={({ currentTarget }) => fill({ username: currentTarget.value })}
-        />
-        <datalist id="send-users">
-          {Array.from(users, (user) => (
-            <option key={user} value={user} />
-          ))}
-        </datalist>
-      </Field>
+      <Input
+        id="send-user"
+        label="User"
+        list="send-users"
+        required
+        value={username}
+        onInput={({ currentTarget }) => fill({ username: currentTarget.value })}
+      />
+      <datalist id="send-users">
+        {Array.from(users, (user) => (
+          <option key={user} value={user} />
+        ))}
+      </datalist>
       <Field htmlFor="send-type" label="Type">
         <select
           id="send-type"
           value={isOther ? '' : type}
           onChange={({ currentTarget }) => {
-            fill({ type: currentTarget.value, category })
-            setPayloadText(undefined)
+            fill({ type: currentTarget.value, category, payload: undefined })
           }}
         >
           {categories.map((group) => (
@@ -115,15 +111,13 @@ export function SendForm(props: { state: PageState; draft: Draft; onLeave: () =>
       </Field>
       {isOther && (
         <>
-          <Field htmlFor="send-other" label="Its name">
-            <input
-              id="send-other"
-              required
-              autocomplete="off"
-              value={type}
-              onInput={({ currentTarget }) => fill({ type: currentTarget.value })}
-            />
-          </Field>
+          <Input
+            id="send-other"
+            label="Its name"
+            required
+            value={type}
+            onInput={({ currentTarget }) => fill({ type: currentTarget.value })}
+          />
           <Choice
             id="send-category"
             label="Counts as"
@@ -140,22 +134,21 @@ export function SendForm(props: { state: PageState; draft: Draft; onLeave: () =>
       >
         <textarea
           id="send-payload"
-          rows={Math.min(14, Math.max(4, shownPayload.split('\n').length))}
+          rows={Math.min(14, Math.max(4, payload.split('\n').length))}
           spellcheck={false}
-          value={shownPayload}
-          onInput={({ currentTarget }) => setPayloadText(currentTarget.value)}
+          value={payload}
+          onInput={({ currentTarget }) => fill({ payload: currentTarget.value })}
         />
       </Field>
       <Recipients matching={matching} about={`${category} of ${username}`} subscriptions={subscriptions} />
       <div class="buttons">
-        <button type="submit" class="button primary" disabled={isSending}>
-          <Icon name="send" />
+        <Button type="submit" icon="send" kind="primary" disabled={isSending}>
           Send
-        </button>
-        {payloadText !== undefined && (
-          <button type="button" class="button quiet" onClick={() => setPayloadText(undefined)}>
+        </Button>
+        {filled.payload !== undefined && (
+          <Button kind="quiet" onClick={() => fill({ payload: undefined })}>
             Back to the sample
-          </button>
+          </Button>
         )}
       </div>
       <div role="status">{outcome !== undefined && <Sent outcome={outcome} state={state} />}</div>

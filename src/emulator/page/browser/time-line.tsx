@@ -4,8 +4,8 @@ import { useMemo, useState } from 'preact/hooks'
 import type { CallbackView, EntryView } from '../views.js'
 import { ConnectGuide } from './connect-guide.js'
 import type { PageState } from './connection.js'
-import { FilterField, Icon, Segmented } from './controls.js'
-import { Duration, EntryLines, Reason, Status } from './entry.js'
+import { Button, FilterField, Segmented } from './controls.js'
+import { About, Duration, EntryLines, Status } from './entry.js'
 import { count, isFailure } from './format.js'
 import { List, Row } from './list.js'
 import type { Place } from './place.js'
@@ -54,28 +54,26 @@ export function TimeLine({ state, place, filter, onFilter, onCompose }: TimeLine
           onChange={(text) => onFilter({ ...filter, text })}
         />
         <span class="buttons">
-          <button
-            type="button"
-            class="button quiet small"
+          <Button
+            icon={paused === undefined ? 'pause' : 'resume'}
+            kind="quiet small"
             aria-pressed={paused !== undefined}
             title={paused === undefined ? 'Stop adding new entries' : 'Show what arrived meanwhile'}
             onClick={() => setPaused(paused === undefined ? known : undefined)}
           >
-            <Icon name={paused === undefined ? 'pause' : 'resume'} />
             Pause
             {paused !== undefined && (
               <span class="badge">{(newest - (paused[0]?.id ?? 0)).toLocaleString('en')} new</span>
             )}
-          </button>
-          <button
-            type="button"
-            class="button quiet small"
+          </Button>
+          <Button
+            icon="clear"
+            kind="quiet small"
             title="Hide all entries until now"
             onClick={() => setClearedUpTo(newest)}
           >
-            <Icon name="clear" />
             Clear
-          </button>
+          </Button>
         </span>
       </div>
       {kept.length > 0 && entries.length === 0 && (
@@ -85,9 +83,7 @@ export function TimeLine({ state, place, filter, onFilter, onCompose }: TimeLine
       {entries.length > 0 && items.length === 0 && (
         <div class="empty">
           <p>None of {count(entries.length, 'entry', 'entries')} matches this filter.</p>
-          <button type="button" class="button" onClick={() => onFilter({ kind: 'all', text: '' })}>
-            Show all
-          </button>
+          <Button onClick={() => onFilter({ kind: 'all', text: '' })}>Show all</Button>
         </div>
       )}
       {items.length > 0 && (
@@ -181,7 +177,7 @@ function Member({ entry }: { entry: CallbackView }): JSX.Element {
   return (
     <>
       <span>
-        <span class="id">#{entry.subscriptionId}</span> <Reason entry={entry} />
+        <span class="id">#{entry.subscriptionId}</span> <About entry={entry} />
       </span>
       <span class="outcome">
         <Duration entry={entry} /> <Status entry={entry} />
@@ -199,10 +195,9 @@ function Beginning({ state, onCompose }: Pick<TimeLineProps, 'state' | 'onCompos
       <ConnectGuide service={state.service} />
       <p>
         When your app has subscribed, send a notification:{' '}
-        <button type="button" class="button" onClick={onCompose}>
-          <Icon name="send" />
+        <Button icon="send" onClick={onCompose}>
           To the form
-        </button>
+        </Button>
       </p>
     </div>
   )

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { curlOf } from '../../../../src/emulator/page/browser/curl.js'
 import type { CallbackView, RequestView, ServiceView } from '../../../../src/emulator/page/views.js'
 
-const message = { id: 1, at: 0, status: 204, error: undefined, durationMs: 1, cutFrom: undefined }
+const message = { id: 1, at: 0, startedAt: 0, status: 204, durationMs: 1, bodyLength: 0, cutFrom: undefined }
 const common = { ...message, fault: undefined, answer: undefined, subscriptionId: 1, body: '', headers: [] }
 
 const service: ServiceView = {
@@ -19,7 +19,7 @@ const callback: CallbackView = {
 
 const request: RequestView = {
   ...common,
-  ...{ kind: 'request', method: 'PUT', operation: 'unknown', refusal: undefined },
+  ...{ kind: 'request', method: 'PUT', operation: 'unknown' },
   target: '//api/subscriptions?a=b',
 }
 
