@@ -13,7 +13,7 @@ export interface Command {
   /**
    * Resolves with the exit code: 0, or 1 if a step failed.
    *
-   * @throws `CommandFailure` with the exit code; `UsageError` if the command cannot run
+   * @throws `CommandFailure` with another exit code
    */
   run(args: string[], context: CommandContext): Promise<number>
 }
@@ -95,6 +95,12 @@ export function readArguments<const Types extends FlagTypes>(
     const problem = flagProblem(code, message, Object.keys(flagTypes))
     throw new UsageError(`${problem}. ${seeHelp(command)}`)
   }
+}
+
+/** @throws `UsageError` if the flag is not given; `advice` is the rest of its sentence */
+export function required<Value>(flag: string, value: Value | undefined, advice: string): Value {
+  if (value !== undefined) return value
+  throw new UsageError(`${flag} is missing: ${advice}`)
 }
 
 function seeHelp(command: string): string {

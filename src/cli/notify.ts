@@ -7,7 +7,7 @@ import { parsedUrl } from '../shared/addresses.js'
 import { isAbsent, isOk } from '../shared/statuses.js'
 import { excerpt, messageOf } from '../shared/text.js'
 import { parseJson } from '../shared/validation.js'
-import { type Command, type CommandContext, readFlags, UsageError } from './command.js'
+import { type Command, type CommandContext, readFlags, required, UsageError } from './command.js'
 import { StateFolder } from './state-folder.js'
 import type { Terminal } from './terminal.js'
 
@@ -56,9 +56,12 @@ interface Notification {
 }
 
 function notificationOf({ type, user, category, payload }: Flags): Notification {
-  if (!type) throw new UsageError('--type is missing: name the notification to send')
-  if (!user) throw new UsageError('--user is missing: name the user that the notification is about')
-  return { type, username: user, category, payload: payload === undefined ? undefined : payloadOf(payload) }
+  return {
+    type: required('--type', type, 'name the notification to send'),
+    username: required('--user', user, 'name the user that the notification is about'),
+    category,
+    payload: payload === undefined ? undefined : payloadOf(payload),
+  }
 }
 
 function payloadOf(text: string): object {

@@ -147,22 +147,17 @@ async function readJson<Content>(path: string, schema: z.ZodType<Content>): Prom
 }
 
 /**
- * The certificate of an earlier start, unless it expires within a week: replacing it now does not interrupt work later.
- * The emulator checks whether TLS can use the certificate.
+ * The certificate of an earlier start, unless it expires within a week: replacing it now does not interrupt work later. What
+ * cannot be read is not replaced: the emulator refuses it with the reason.
  */
 export function reusableCertificate(
   state: EmulatorState | undefined,
 ): Pick<EmulatorState, 'tls' | 'ca'> | undefined {
   if (state === undefined) return undefined
   const { tls, ca } = state
-  return Math.min(endOf(tls.cert), endOf(ca)) - Date.now() > weekMs ? { tls, ca } : undefined
-}
-
-/** When a certificate expires; never for an unreadable one, which the emulator then refuses with the reason. */
-function endOf(pem: string): number {
   try {
-    return Date.parse(new X509Certificate(pem).validTo)
-  } catch {
-    return Number.POSITIVE_INFINITY
-  }
+    const ends = [tls.cert, ca].map((pem) => Date.parse(new X509Certificate(pem).validTo))
+    if (Math.min(...ends) - Date.now() < weekMs) return undefined
+  } catch {}
+  return { tls, ca }
 }

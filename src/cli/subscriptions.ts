@@ -11,6 +11,7 @@ import {
   namedValuesOf,
   readArguments,
   readFlags,
+  required,
   UsageError,
   variablesOf,
 } from './command.js'
@@ -58,17 +59,14 @@ const subscribeFlags = {
 
 async function subscribe(args: string[], { terminal, env: environment }: CommandContext): Promise<number> {
   const flags = readFlags('subscribe', args, subscribeFlags)
-  const { type = [], user = [], 'callback-url': callbackUrl } = flags
-  if (type.length === 0)
-    throw new UsageError(`--type is missing: name one or more of ${notificationTypes.join(', ')}`)
-  if (user.length === 0) throw new UsageError('--user is missing: name the users (agents) to subscribe')
-  if (callbackUrl === undefined)
-    throw new UsageError('--callback-url is missing: name the address of your receiver')
+  const types = required('--type', flags.type, `name one or more of ${notificationTypes.join(', ')}`)
+  const users = required('--user', flags.user, 'name the users (agents) to subscribe')
+  const callbackUrl = required('--callback-url', flags['callback-url'], 'name the address of your receiver')
   const env = await variablesOf(flags.dotenv, environment)
   const input: CreateSubscriptionInput = {
     // The client refuses what is no type, and says which there are.
-    notificationTypes: namesIn(type) as NotificationType[],
-    usernames: namesIn(user),
+    notificationTypes: namesIn(types) as NotificationType[],
+    usernames: namesIn(users),
     callbackUrl,
     parameters: await namedValuesOf('--parameter', flags.parameter, env),
     recreateIfExists: flags['recreate-if-exists'],
@@ -80,9 +78,9 @@ async function subscribe(args: string[], { terminal, env: environment }: Command
     ...{ env, terminal },
   })
   terminal.event('subscribed', { subscriptionId })
-  const users = excerpt(input.usernames.join(', '), 200)
-  const what = `${input.notificationTypes.join(', ')} of ${users}, to ${withoutQuery(callbackUrl)}`
-  terminal.line(`${terminal.paint('green', '✔')} Subscription ${subscriptionId} is active: ${what}`)
+  const names = excerpt(input.usernames.join(', '), 200)
+  const what = `${input.notificationTypes.join(', ')} of ${names}, to ${withoutQuery(callbackUrl)}`
+  terminal.success(`Subscription ${subscriptionId} is active: ${what}`)
   if (flags.parameter === undefined) {
     terminal.line(
       '  → Its callbacks carry no secret, so a receiver that checks one refuses them: add --parameter',
@@ -93,39 +91,34 @@ async function subscribe(args: string[], { terminal, env: environment }: Command
 
 async function update(args: string[], { terminal, env: environment }: CommandContext): Promise<number> {
   const { values: flags, positionals } = readArguments('update', args, parameterFlags)
-  const id = idOf('update', positionals)
-  if (flags.parameter === undefined) {
-    throw new UsageError(
-      '--parameter is missing: name a parameter, and where its new value is, @FILE or env:VARIABLE',
-    )
-  }
+  const subscriptionId = idOf('update', positionals)
+  const advice = 'name a parameter, and where its new value is, @FILE or env:VARIABLE'
+  const texts = required('--parameter', flags.parameter, advice)
   const env = await variablesOf(flags.dotenv, environment)
-  const parameters = await namedValuesOf('--parameter', flags.parameter, env)
+  const parameters = await namedValuesOf('--parameter', texts, env)
   await callService({
     operation: 'update',
-    call: (client, options) => client.updateSubscriptionParameters(id, { parameters }, options),
+    call: (client, options) => client.updateSubscriptionParameters(subscriptionId, { parameters }, options),
     flagOf: (path) => flagOf(path, {}),
     ...{ env, terminal },
   })
-  terminal.event('updated', { subscriptionId: id })
+  terminal.event('updated', { subscriptionId })
   const names = excerpt(Object.keys(parameters).join(', '), 200)
-  terminal.line(
-    `${terminal.paint('green', '✔')} Subscription ${id} was updated: callbacks from now on carry the new ${names}`,
-  )
+  terminal.success(`Subscription ${subscriptionId} was updated: callbacks from now on carry the new ${names}`)
   return 0
 }
 
 async function unsubscribe(args: string[], { terminal, env: environment }: CommandContext): Promise<number> {
   const { values: flags, positionals } = readArguments('unsubscribe', args, sharedFlags)
-  const id = idOf('unsubscribe', positionals)
+  const subscriptionId = idOf('unsubscribe', positionals)
   const env = await variablesOf(flags.dotenv, environment)
   await callService({
     operation: 'unsubscribe',
-    call: (client, options) => client.unsubscribe(id, options),
+    call: (client, options) => client.unsubscribe(subscriptionId, options),
     ...{ env, terminal },
   })
-  terminal.event('unsubscribed', { subscriptionId: id })
-  terminal.line(`${terminal.paint('green', '✔')} Subscription ${id} has ended`)
+  terminal.event('unsubscribed', { subscriptionId })
+  terminal.success(`Subscription ${subscriptionId} has ended`)
   return 0
 }
 

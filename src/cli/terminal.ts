@@ -47,6 +47,11 @@ export class Terminal {
     if (!this.#isJson) this.#output.write(`${shownOnTerminal(text)}\n`)
   }
 
+  /** A line for people about a success. */
+  success(text: string): void {
+    this.line(`${this.paint('green', '✔')} ${text}`)
+  }
+
   /** A line for programs; nothing without `--json`. */
   event(event: string, fields: object): void {
     if (!this.#isJson) return

@@ -48,12 +48,8 @@ async function run(args: string[], { terminal, env: environment }: CommandContex
   })
   const { expiresInMs } = lifetime
   const claims = claimsOf(token, env)
-  terminal.event('token', {
-    type: 'Bearer',
-    expiresInMs,
-    ...claims,
-    accessToken: isPrinted ? token : undefined,
-  })
+  const accessToken = isPrinted ? token : undefined
+  terminal.event('token', { type: 'Bearer', expiresInMs, ...claims, accessToken })
   if (isPrinted) {
     terminal.line(token)
     return 0
@@ -65,7 +61,7 @@ async function run(args: string[], { terminal, env: environment }: CommandContex
   }
   const valid = expiresInMs === undefined ? '' : `, valid for ${durationInWords(expiresInMs)}`
   const content = claims === undefined ? 'not a JWT: only the service can read it' : describeClaims(claims)
-  terminal.line(`${terminal.paint('green', '✔')} Bearer token${valid}: ${content}`)
+  terminal.success(`Bearer token${valid}: ${content}`)
   return 0
 }
 

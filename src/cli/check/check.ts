@@ -11,6 +11,7 @@ import {
   contentOf,
   namedValuesOf,
   readFlags,
+  required,
   UsageError,
   variablesOf,
 } from '../command.js'
@@ -97,15 +98,12 @@ async function run(args: string[], { terminal, env: environment }: CommandContex
   } else if (plan !== undefined) {
     interruption = await runLifecycle(plan, env, terminal, show)
   }
-  const failures = steps.filter(({ outcome }) => outcome === 'failed').length
-  const unknowns = steps.filter(({ outcome }) => outcome === 'unknown').length
+  const countOf = (outcome: CheckStep['outcome']) => steps.filter((step) => step.outcome === outcome).length
+  const failures = countOf('failed')
+  const unknowns = countOf('unknown')
   const ok = failures + missing.length === 0
-  terminal.event('result', {
-    ok,
-    failed: failures,
-    unknown: unknowns,
-    interrupted: interruption !== undefined,
-  })
+  const interrupted = interruption !== undefined
+  terminal.event('result', { ok, failed: failures, unknown: unknowns, interrupted })
   if (failures === 0 && missing.length > 0) {
     throw new UsageError(
       'Variables NOTIFICATION_* are missing, see the step Configuration: set them, or name a file that does: --dotenv .env',
@@ -178,13 +176,9 @@ function lifecycleOf(flags: Flags, callback: CallbackCheck | undefined): Lifecyc
     if (stray === undefined) return undefined
     throw new UsageError(`--${stray} is for --lifecycle, which is missing`)
   }
-  if (username === undefined) {
-    throw new UsageError('--username is missing: name a user of your own for tests')
-  }
-  if (callback === undefined) {
-    throw new UsageError('--callback-url is missing: name the address of your receiver')
-  }
-  return { username, callbackUrl: callback.callbackUrl.href, parameters: callback.secrets, report }
+  const user = required('--username', username, 'name a user of your own for tests')
+  const { callbackUrl, secrets } = required('--callback-url', callback, 'name the address of your receiver')
+  return { username: user, callbackUrl: callbackUrl.href, parameters: secrets, report }
 }
 
 /** Runs the lifecycle, and always cleans up. Resolves with the interruption, if there was one. */

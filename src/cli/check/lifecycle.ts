@@ -57,7 +57,7 @@ interface Behaviour {
   readonly operation?: Operation
   /** `undefined` if an earlier result makes the call useless. */
   readonly call: () => Promise<Observation> | undefined
-  readonly holds: (answer: ServiceAnswer) => boolean
+  readonly holds: (status: number) => boolean
   /** Whether the next calls make sense after this answer. Default: they do. */
   readonly canGoOn?: () => boolean
 }
@@ -107,28 +107,26 @@ export class Lifecycle {
   }
 
   #behaviours(): readonly Behaviour[] {
-    const isDuplicate = ({ status }: ServiceAnswer) => isConflict(status)
-    const isDone = ({ status }: ServiceAnswer) => isSuccess(status)
     return [
       {
         name: 'Create',
         documented: '201 with the subscription ID',
         call: () => this.#create(wanted, false),
-        holds: ({ status }) => isCreated(status),
+        holds: isCreated,
         canGoOn: () => this.#current !== undefined,
       },
-      { name: 'Duplicate', documented: '409', call: () => this.#create(wanted, false), holds: isDuplicate },
+      { name: 'Duplicate', documented: '409', call: () => this.#create(wanted, false), holds: isConflict },
       {
         name: 'Overlap with recreateIfExists',
         documented: '409',
         call: () => this.#create(overlapping, true),
-        holds: isDuplicate,
+        holds: isConflict,
       },
       {
         name: 'Recreate',
         documented: '201 with a new subscription ID',
         call: () => this.#recreate(),
-        holds: ({ status }) => isCreated(status) && this.#replaced !== undefined,
+        holds: (status) => isCreated(status) && this.#replaced !== undefined,
       },
       {
         name: 'Update',
@@ -136,7 +134,7 @@ export class Lifecycle {
         source: developerPages,
         operation: 'update',
         call: () => this.#updateOnlyCurrent(),
-        holds: isDone,
+        holds: isSuccess,
       },
       {
         name: 'Unsubscribe',
@@ -144,7 +142,7 @@ export class Lifecycle {
         source: developerPages,
         operation: 'unsubscribe',
         call: () => this.#unsubscribeAndProve(),
-        holds: isDone,
+        holds: isSuccess,
         canGoOn: () => this.#unsubscribing === 'works',
       },
       {
@@ -152,7 +150,7 @@ export class Lifecycle {
         documented: '404',
         source: developerPages,
         call: () => (this.#replaced === undefined ? undefined : this.#unsubscribe(this.#replaced)),
-        holds: ({ status }) => isNotFound(status),
+        holds: isNotFound,
       },
     ]
   }
@@ -282,7 +280,7 @@ function stepOf(
   }
   const { contradiction, status, subscriptionId } = observation
   const answered = `answered ${status}${subscriptionId === undefined ? '' : ` with subscription ${subscriptionId}`}`
-  if (contradiction === undefined && holds(observation)) {
+  if (contradiction === undefined && holds(status)) {
     return passed(name, `${answered}, as documented${note}`, { documented, source, result: 'holds', status })
   }
   return failed(
