@@ -2,62 +2,31 @@
 
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { NotificationClient } from 'notification-subscriber'
-import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { NotificationClient } from 'notification-subscriber'
+import { startEmulator } from 'notification-subscriber/emulator'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { checkService } from '../../src/cli/check/service.js'
 import { clientVariables } from '../../src/emulator/words.js'
 import { sendCall } from '../../src/keeper/loop/call.js'
 import { type AnswerShape, madeByServices, madeInBetween } from '../support/answers-in-between.js'
 import { failureOf } from '../support/failure.js'
+import { type FakeService, fakeService, subscription } from '../support/fake-service.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
-const subscription = {
-  notificationTypes: ['behavioral'],
-  usernames: ['alice'],
-  callbackUrl: 'https://app.example.com/',
-} as const
-
-let users = 0
-let emulator: Emulator
+let service: FakeService
 let client: NotificationClient
-let folder: Awaited<ReturnType<typeof temporaryFolder>>
-beforeAll(async () => {
-  emulator = await startEmulator()
-  folder = await temporaryFolder()
-  await writeFile(join(folder.path, 'ca.pem'), emulator.ca)
-})
-afterAll(async () => {
-  await emulator.close()
-  await folder[Symbol.asyncDispose]()
-})
-beforeEach(() => {
-  client = new NotificationClient({ ...emulator.clientOptions, retry: false })
-})
-afterEach(async () => {
-  emulator.clearFaults()
-  await client.close()
+beforeEach(async () => {
+  service = fakeService()
+  client = service.client({ retry: false })
+  const { subscriptionId } = await client.createSubscription(subscription)
+  service.onCall = () => new Response(null, { status: 204 })
+  // Both routes are proven: a 404 of the service counts.
+  await client.updateSubscriptionParameters(subscriptionId, { parameters: { token: 'x' } })
+  await client.unsubscribe(subscriptionId)
 })
 
-function answerWith(
-  shape: AnswerShape,
-  ...operations: ('token' | 'create' | 'update' | 'unsubscribe')[]
-): void {
-  const { status, headers = {}, body } = shape
-  for (const operation of operations) {
-    emulator.injectFault(operation, { status, headers, body }, { times: Number.POSITIVE_INFINITY })
-  }
-}
-
-/** The steps of `check` that failed. */
-async function failedSteps(): Promise<string[]> {
-  const environment = clientVariables(emulator, join(folder.path, 'ca.pem'))
-  const messages: string[] = []
-  for await (const { name, outcome, message } of checkService(environment, emulator.ca)) {
-    if (outcome === 'failed') messages.push(`${name}: ${message}`)
-  }
-  return messages
-}
+const answer = ({ body, headers = {}, status }: AnswerShape) =>
+  new Response(body || null, { headers, status })
 
 const { signal } = new AbortController()
 const spec = `behavioral ${subscription.callbackUrl}` as const
@@ -65,14 +34,7 @@ const spec = `behavioral ${subscription.callbackUrl}` as const
 describe('what a product in between has made', () => {
   test.each(Object.entries(madeInBetween))('%s', async (_name, shape) => {
     const { product } = shape
-    const { subscriptionId } = await client.createSubscription({
-      ...subscription,
-      usernames: [`user${++users}`],
-    })
-    // Both routes are proven: a 404 of the service would count.
-    await client.updateSubscriptionParameters(subscriptionId, { parameters: { token: 'x' } })
-    await client.unsubscribe(subscriptionId)
-    answerWith(shape, 'create', 'update', 'unsubscribe')
+    service.onCall = () => answer(shape)
 
     // No conflict, no missing subscription, no removal.
     const calls = [
@@ -83,9 +45,9 @@ describe('what a product in between has made', () => {
     ]
     for (const call of calls) {
       const error = Object(await failureOf(call()))
-      const answer = error.code === 'OUTCOME_UNKNOWN' ? Object(error.cause) : error
-      expect(answer).toMatchObject({ code: 'API', status: shape.status, intermediary: product })
-      expect(answer.message).toContain(product)
+      const refusal = error.code === 'OUTCOME_UNKNOWN' ? Object(error.cause) : error
+      expect(refusal).toMatchObject({ code: 'API', status: shape.status, intermediary: product })
+      expect(refusal.message).toContain(product)
       expect(error.message).not.toContain('check `auth`')
     }
 
@@ -100,33 +62,44 @@ describe('what a product in between has made', () => {
       expect(result).toMatchObject({ failure: { kind: 'SERVICE' } })
     }
 
-    expect(await failedSteps()).toEqual([
-      expect.stringContaining(`Authorization: ${product}, and not the service,`),
-    ])
-
-    // The token endpoint.
-    emulator.clearFaults()
-    answerWith(shape, 'token')
-    await using another = new NotificationClient({ ...emulator.clientOptions, retry: false })
+    service.onToken = () => answer(shape)
+    const another = service.client({ retry: false })
     const refused = Object(await failureOf(another.getAccessToken()))
     expect(refused).toMatchObject({ code: 'TOKEN_REQUEST', status: shape.status, intermediary: product })
     expect(refused.message).not.toContain('clientSecret')
     const kept = await sendCall(another, { kind: 'create', spec }, 'alice', {}, signal)
     expect(kept).toMatchObject({ kind: 'refused', failure: { kind: 'SERVICE' } })
-    expect(await failedSteps()).toEqual([expect.stringContaining(`Token: ${product}, and not the service,`)])
   })
+
+  const byStatus = new Map(Object.values(madeInBetween).map((shape) => [shape.status, shape]))
+  const statusesThatMean = [403, 404, 409, 503]
+  test.each([...byStatus].filter(([status]) => statusesThatMean.includes(status)))(
+    '%i is what `check` names, too',
+    async (_status, { body, headers = {}, product, status }) => {
+      await using emulator = await startEmulator()
+      await using folder = await temporaryFolder()
+      const caFile = join(folder.path, 'ca.pem')
+      await writeFile(caFile, emulator.ca)
+      const failedSteps = async (operation: 'create' | 'token') => {
+        emulator.injectFault(operation, { status, headers, body }, { times: 9 })
+        const messages: string[] = []
+        for await (const { name, outcome, message } of checkService(
+          clientVariables(emulator, caFile),
+          emulator.ca,
+        ))
+          if (outcome === 'failed') messages.push(`${name}: ${message}`)
+        return messages
+      }
+      const itsWords = `${product}, and not the service,`
+      expect(await failedSteps('create')).toEqual([expect.stringContaining(`Authorization: ${itsWords}`)])
+      expect(await failedSteps('token')).toEqual([expect.stringContaining(`Token: ${itsWords}`)])
+    },
+  )
 })
 
 describe('what a service has made counts', () => {
   test.each(Object.entries(madeByServices))('%s', async (_name, shape) => {
-    const { subscriptionId } = await client.createSubscription({
-      ...subscription,
-      usernames: [`user${++users}`],
-    })
-    await client.unsubscribe(subscriptionId)
-    answerWith({ ...shape, status: 409 }, 'create')
-    answerWith({ ...shape, status: 404 }, 'unsubscribe')
-    answerWith({ ...shape, status: 403 }, 'update')
+    service.onCall = ({ method }) => answer({ ...shape, status: { POST: 409, DELETE: 404 }[method] ?? 403 })
     expect(await failureOf(client.createSubscription(subscription))).toMatchObject({
       code: 'SUBSCRIPTION_CONFLICT',
       intermediary: undefined,
