@@ -12,7 +12,7 @@ import { givenTo } from './modules.js'
 import { ProgramFolder } from './programs.js'
 
 const documentedTests = [
-  'docs/emulator.md: A test that receives',
+  'docs/testing.md: Receiver and client',
   'docs/testing.md: With msw',
   'docs/testing.md: Without a network',
 ]
@@ -44,10 +44,10 @@ describe('the programs of README.md, of docs/ and of docstrings', () => {
     expect(programs.map(({ name }) => name)).toEqual([
       'README.md: Create a subscription',
       'README.md: Receive notifications',
-      'docs/emulator.md: A test that receives',
       'docs/keeper.md: A program',
       'docs/receiver.md: Payloads of other types',
       'docs/testing.md: Without a network',
+      'docs/testing.md: Receiver and client',
       'docs/testing.md: With msw',
       'src/emulator/emulator.ts: startEmulator',
       'src/webhooks/schemas.ts: deliverySchema',

@@ -42,8 +42,9 @@ describe('emulator.fetch', () => {
 describe('fake timers', () => {
   test('that advance let a call end, also one that is repeated', async () => {
     vi.useFakeTimers({ shouldAdvanceTime: true })
-    emulator.injectFault('unsubscribe', { status: 503 })
+    emulator.injectFault('unsubscribe', { status: 503, headers: { 'retry-after': '8' } })
     const call = failureOf(clientOn(emulator).unsubscribe(7))
+    await vi.waitUntil(() => emulator.requestCounts.unsubscribe === 1)
     await vi.advanceTimersByTimeAsync(10_000)
     expect(await call).toMatchObject({ code: 'SUBSCRIPTION_NOT_FOUND' })
     expect(emulator.requestCounts.unsubscribe).toBe(2)
