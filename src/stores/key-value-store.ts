@@ -5,7 +5,7 @@
  * `notification-subscriber/redis` has all four methods (docs/stores.md).
  */
 export interface KeyValueStore {
-  /** Returns, or resolves with, the stored value; anything but a string counts as none. */
+  /** Returns, or resolves with, the stored text; `undefined` or `null` if there is none. */
   get(key: string): unknown
   /**
    * Stores a value.
@@ -28,4 +28,14 @@ export interface KeyValueStore {
     value: string,
     ttlMs?: number,
   ): boolean | Promise<boolean>
+}
+
+/** What a store returned. @throws `TypeError` for anything but a text or nothing */
+export function storedText(value: unknown): string | undefined {
+  if (typeof value === 'string') return value
+  if (value === undefined || value === null) return undefined
+  const what = `a value of type ${typeof value}, and not the text that was stored`
+  throw new TypeError(
+    `The store returned ${what}: turn off what parses or converts values (docs/stores.md, Your own).`,
+  )
 }

@@ -4,7 +4,7 @@
  * @module notification-subscriber/once
  */
 import { ConfigurationError } from '../errors.js'
-import type { KeyValueStore } from './key-value-store.js'
+import { type KeyValueStore, storedText } from './key-value-store.js'
 
 export type { KeyValueStore } from './key-value-store.js'
 
@@ -50,13 +50,13 @@ export async function once(
   if (typeof id !== 'string' || id === '') throw unusable('id', 'must be text that is not empty')
   const { claimMs = 60_000, keepMs = 7 * 24 * 60 * 60 * 1_000 } = options
   const key = `once:${id}`
-  const present = await store.get(key)
+  const present = storedText(await store.get(key))
   if (present === done) return false
   const claim = `claimed by ${crypto.randomUUID()}`
-  const isFree = typeof present !== 'string' || present === failed
+  const isFree = present === undefined || present === failed
   const isOurs =
     isFree &&
-    ((await store.compareAndSet(key, present === failed ? failed : undefined, claim, claimMs)) ||
+    ((await store.compareAndSet(key, present, claim, claimMs)) ||
       // The client library repeated a write whose answer was lost.
       (await store.get(key)) === claim)
   if (!isOurs) {

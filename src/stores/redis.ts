@@ -4,7 +4,7 @@
  * @module notification-subscriber/redis
  */
 import { ConfigurationError } from '../errors.js'
-import type { KeyValueStore } from './key-value-store.js'
+import { type KeyValueStore, storedText } from './key-value-store.js'
 
 export type { KeyValueStore } from './key-value-store.js'
 
@@ -71,7 +71,8 @@ export function redisStore(
   return {
     async get(key) {
       const value = await redis.get(prefix + key)
-      return typeof value === 'string' ? value : undefined
+      // A client may return bytes.
+      return storedText(value instanceof Uint8Array ? new TextDecoder().decode(value) : value)
     },
     set: (key, value, ttlMs) => commands.set(prefix + key, value, ttlMs),
     delete: (key) => redis.del(prefix + key),

@@ -238,6 +238,27 @@ test('a process that finds users on record and no roster keeps them', async () =
   expect(world.causes).toEqual(['agent1 ended'])
 })
 
+test.each(['empty', 'throwing'] as const)(
+  'while the roster is %s, a name without a record is not subscribed',
+  async (mode) => {
+    const world = await settledWorld({ users: 1 })
+    nodeOf(world).process.kill()
+    for (let shard = 0; shard < 8; shard++) {
+      const key = `coaching:members:${shard}`
+      world.store.replace(key, JSON.stringify([`left${shard}`, 'agent0']))
+    }
+    world.rosterMode = mode
+    const node = world.start()
+    await world.time.advance(20 * minute)
+    expect(subscribedIn(world)).toEqual(['agent0'])
+    expect(statesOf(node)).toEqual({ agent0: 'active' })
+    world.rosterMode = 'working'
+    world.want('left7')
+    await world.time.advance(20 * minute)
+    expect(subscribedIn(world)).toEqual(['agent0', 'left7'])
+  },
+)
+
 test('a process that died while it removed a user leaves the rest to another one', async () => {
   for (let operations = 1; operations < 40; operations++) {
     const world = worldOf({ users: 2, keeper: { sweepIntervalMs: minute } })

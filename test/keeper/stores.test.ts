@@ -264,6 +264,36 @@ test('a store where compareAndSet alone fails: nothing is sent, and one problem 
   expect(world.service.active('keeper')).toHaveLength(20)
 })
 
+test.each(['with compareAndSet', 'without'])(
+  'a store that returns JSON parsed, %s, is refused before anything is sent',
+  async (how) => {
+    const store = storeWith((kept) => ({ get: (key) => JSON.parse(kept.get(key) ?? 'null') }))
+    const { compareAndSet: _, ...simple } = store
+    const world = worldOf({ users: 2, keeper: { store: how === 'without' ? simple : store } })
+    const { process, keeper } = world.start()
+    await world.time.advance(5 * minute)
+    const message = expect.stringContaining('returned a value of type object')
+    expect(process.run(() => keeper.status()).problems).toMatchObject([{ code: 'STORE', message }])
+    expect(world.requests).toEqual([])
+  },
+)
+
+test('the greatest counts that a store may hold are read, and what is written can be read', async () => {
+  const world = await settledWorld({ users: 1 })
+  nodeOf(world).process.kill()
+  const [key = ''] = recordKeys(world.store.keys)
+  const generation = 2 ** 48
+  const greatest = { version: generation, restores: generation, restoredCount: generation }
+  world.store.replace(key, JSON.stringify({ ...JSON.parse(world.store.text(key) ?? ''), ...greatest }))
+  world.store.replace('coaching:configuration', JSON.stringify({ generation, salt: 'a', hash: 'b' }))
+  world.start()
+  await world.time.advance(hour)
+  expect(world.causes).toEqual([])
+  const codes = world.problems.map(({ what: { code, resolved } }) => `${code} ${resolved}`)
+  expect(codes).toEqual(['STORE false', 'STORE true'])
+  expect(statesOf(nodeOf(world))).toEqual({ agent0: 'active' })
+})
+
 test('a key that can be read and not written stays one problem until it was written', async () => {
   let isReadOnly = false
   const isRecord = (key: string) => key.includes(':user:')

@@ -36,6 +36,20 @@ describe('redisStore', () => {
       expect(stored).toEqual([true, false, true, false])
     },
   )
+
+  test('reads text, also from a client that returns bytes, and refuses anything else', async () => {
+    const answers: unknown[] = ['text', Buffer.from('{"é":1}'), null, { parsed: true }]
+    const store = redisStore({
+      ...client('set', 'del', 'eval', 'pExpire'),
+      get: async () => answers.shift(),
+    } as never)
+    expect([await store.get('key'), await store.get('key'), await store.get('key')]).toEqual([
+      'text',
+      '{"é":1}',
+      undefined,
+    ])
+    await expect(store.get('key')).rejects.toThrow('a value of type object')
+  })
 })
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -52,5 +66,6 @@ test('`notification-subscriber/redis` loads the errors only, and no Redis librar
   })
   const [output] = Object.values(metafile.outputs)
   expect(output?.imports).toEqual([])
-  expect(Object.keys(output?.inputs ?? {}).sort()).toEqual(['src/errors.ts', 'src/stores/redis.ts'])
+  const inputs = Object.keys(output?.inputs ?? {}).sort()
+  expect(inputs).toEqual(['src/errors.ts', 'src/stores/key-value-store.ts', 'src/stores/redis.ts'])
 })

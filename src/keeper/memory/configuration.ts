@@ -16,7 +16,8 @@ import { lossMessage } from './keeper-store.js'
 import { lifeMs } from './processes.js'
 
 const storedSchema = z.object({
-  generation: countSchema.min(1),
+  // A greater one would leave no room for the next; it begins with the time.
+  generation: countSchema.min(1).max(2 ** 47),
   salt: z.string(),
   /** Of spec, parameters and headers. */
   hash: z.string(),

@@ -6,7 +6,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { singleFlight } from '../../shared/calls.js'
 import { excerpt, messageOf } from '../../shared/text.js'
 import { withTimeLimit } from '../../shared/waits.js'
-import type { KeyValueStore } from '../../stores/key-value-store.js'
+import { type KeyValueStore, storedText } from '../../stores/key-value-store.js'
 import type { Problems } from '../reporter.js'
 import { delay, storeTimeoutMs } from '../timing.js'
 
@@ -111,11 +111,13 @@ export class KeeperStore {
   readonly check = singleFlight(async () => {
     const name = this.#nameOf('check')
     try {
-      await inTime(() => this.#store.set(name, randomUUID()))
-      const text = await inTime(() => this.#store.get(name))
+      // JSON, as a record is: some stores return it parsed.
+      const next = () => JSON.stringify({ check: randomUUID() })
+      await inTime(() => this.#store.set(name, next()))
+      const text = storedText(await inTime(() => this.#store.get(name)))
       // Another process may have written its own value meanwhile.
-      if (typeof text !== 'string') throw new Error(forgetfulMessage)
-      if (this.#store.compareAndSet) await inTime(() => this.#swap('check', text, randomUUID()))
+      if (text?.length !== next().length) throw new Error(forgetfulMessage)
+      if (this.#store.compareAndSet) await inTime(() => this.#swap('check', text, next()))
     } catch (error) {
       throw this.#fail(error)
     }
@@ -131,9 +133,8 @@ export class KeeperStore {
     return new StoreFailure(message, { cause: error })
   }
 
-  async #get(key: string): Promise<string | undefined> {
-    const text = await this.#attempt('read', key, () => this.#store.get(this.#nameOf(key)))
-    return typeof text === 'string' ? text : undefined
+  #get(key: string): Promise<string | undefined> {
+    return this.#attempt('read', key, async () => storedText(await this.#store.get(this.#nameOf(key))))
   }
 
   async #attempt<Result>(

@@ -44,10 +44,10 @@ export class RosterReader {
       wantsNone || (asked !== undefined && (await this.#isPlausible(asked, recorded, allowRemovals)))
     // Without a plausible roster no user joins or leaves: otherwise the same roster would next lack a smaller share.
     const listed = isBelieved ? asked : undefined
-    for (const names of [recorded, listed ?? []]) {
-      for await (const username of withPauses(names)) {
-        if (!users.all.has(username)) users.add(username, listed?.has(username) ?? true)
-      }
+    for await (const username of withPauses([...recorded, ...(listed ?? [])])) {
+      // Without a plausible roster only a record shows that a user is wanted.
+      if (users.all.has(username) || (listed === undefined && !(await users.hasRecord(username)))) continue
+      users.add(username, listed?.has(username) ?? true)
     }
     const missing: User[] = []
     for await (const user of withPauses(users.all.values())) {

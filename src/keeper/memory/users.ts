@@ -1,7 +1,7 @@
 /** The users of this process, and their records in the store. Only this file changes a user, or writes a record. */
 import type { Basics } from '../basics.js'
 import type { UserSchedule } from '../loop/schedule.js'
-import { type LastDelivery, parseRecord, type UserRecord } from '../rules/record.js'
+import { type LastDelivery, nextCount, parseRecord, type UserRecord } from '../rules/record.js'
 import { day, deliveryLagMs, jitter, longAgo, now, restoreWaitMs } from '../timing.js'
 import type { Configuration } from './configuration.js'
 import { goneMark, hashOf, KeyFailure, lossMessage } from './keeper-store.js'
@@ -43,10 +43,12 @@ class KnownUser {
   constructor(username: string, isWanted: boolean, schedule: UserSchedule) {
     this.username = username
     this.schedule = schedule
-    this.key = `user:${hashOf(username).slice(0, 24)}`
+    this.key = keyOf(username)
     this.isWanted = isWanted
   }
 }
+
+const keyOf = (username: string) => `user:${hashOf(username).slice(0, 24)}`
 
 /** What this process knows of one user. */
 export type User = Readonly<KnownUser>
@@ -85,6 +87,18 @@ export class Users {
   }
 
   // The record in the store
+
+  /** Whether a user has a record that can be read. @throws StoreFailure */
+  async hasRecord(username: string): Promise<boolean> {
+    const reading = this.#parts.store.read(keyOf(username), (text) => parseRecord(text, username))
+    return reading.then(
+      ({ value }) => value !== undefined,
+      (error: unknown) => {
+        if (error instanceof KeyFailure) return false
+        throw error
+      },
+    )
+  }
 
   /**
    * Reads the record; writes it back if the store has lost it.
@@ -131,7 +145,7 @@ export class Users {
       user.isIndexed = true
     }
     const { conflictAt, restores = 0, version = 0 } = user.record ?? {}
-    const next = { ...record, version: Math.max(record.version, version) + 1 }
+    const next = { ...record, version: nextCount(Math.max(record.version, version)) }
     await this.#replace(user, JSON.stringify(next), next)
     if (next.conflictAt !== undefined && next.conflictAt !== conflictAt) this.#noteCheck(user, now())
     // A restored subscription may end again, and is checked when it may be restored again.

@@ -2,7 +2,7 @@
 import type { Operation } from '../../shared/routes.js'
 import type { KeeperGap } from '../types.js'
 import { type Facts, hasFormerNames, type Learnt, type PlannedCall } from './decide.js'
-import { type UserRecord, union } from './record.js'
+import { nextCount, type UserRecord, union } from './record.js'
 
 /**
  * `unreadable`: a create succeeded, but its answer has no readable id. Of calls with an id: `gone`: no subscription has the
@@ -148,9 +148,9 @@ function created(
   const cause = causeOf(record, call, facts)
   const lastProvenAt = provenAt !== undefined && provenAt <= answeredAt ? provenAt : undefined
   const gap = { username, subscriptionId: id, lastProvenAt, restoredAt: answeredAt, cause }
-  const counted = { ...made, restoredCount: restoredCount + 1 }
+  const counted = { ...made, restoredCount: nextCount(restoredCount) }
   const restored =
-    cause === 'ended' ? { ...counted, restores: restores + 1, restoredAt: answeredAt } : counted
+    cause === 'ended' ? { ...counted, restores: nextCount(restores), restoredAt: answeredAt } : counted
   return { ...findings, record: restored, proven: 'id', gap }
 }
 

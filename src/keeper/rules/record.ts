@@ -7,10 +7,10 @@ import { type NotificationType, notificationTypes } from '../../notification-typ
 import { parseJson } from '../../shared/validation.js'
 import { deliveryLagMs, restoreWaitMs } from '../timing.js'
 
-export const countSchema = z
-  .int()
-  .min(0)
-  .max(2 ** 48)
+const maxCount = 2 ** 48
+export const countSchema = z.int().min(0).max(maxCount)
+/** The next count; the last one stays, so that what is written can be read. */
+export const nextCount = (count: number) => Math.min(maxCount, count + 1)
 const stampSchema = z.number().optional()
 const flagSchema = z.literal(true).optional()
 
