@@ -1,5 +1,7 @@
 /** Dead letters: one file each, with the body in its first line and the reason in its second. */
+import * as z from 'zod'
 import { InvalidDeliveryError, type Issue, SpoolError } from '../errors.js'
+import { parseJson } from '../shared/validation.js'
 import { isBytes, jsonOf } from '../webhooks/body.js'
 import { bytesOf } from '../webhooks/content.js'
 import type { SpoolFolder } from './folder.js'
@@ -28,7 +30,13 @@ export interface DeadLetter {
   }
 }
 
-/** The second line of a letter. */
+/** The second line of a letter. Another program may have written anything. */
+const detailsSchema = z.object({
+  issues: z
+    .array(z.object({ path: z.array(z.union([z.string(), z.number()])), message: z.string() }))
+    .exactOptional(),
+  error: z.object({ name: z.string(), message: z.string() }).exactOptional(),
+})
 export type LetterDetails = Pick<DeadLetter, 'issues' | 'error'>
 
 /** The disk quota of invalid bodies, in bytes. */
@@ -105,18 +113,19 @@ export class DeadLetters {
     if (fields === undefined) return undefined
     const name = nameOf(fields)
     const { entries, damagedAt } = contentOf(await this.#folder.read(name), id, fields.size)
-    const [letter, details] = entries
+    const [letter, second] = entries
+    const details = detailsSchema.safeParse(parseJson(second?.text ?? '')).data
     if (letter === undefined || details === undefined || damagedAt.length > 0) {
       await this.#folder.keepDamaged(name)
       // Not if it was discarded meanwhile, or another reader found it damaged.
-      if (this.#forget(fields)) this.#folder.reports.damaged(name, damagedAt[0])
+      if (this.#forget(fields)) this.#folder.reports.damaged(name, damagedAt[0] ?? 0)
       return undefined
     }
-    const { receivedAt, traceparent, text } = letter
+    const { traceparent, text } = letter
     const body = fields.kind === 'invalid' ? bodyIn(text) : text
     const { bodyText } = new InvalidDeliveryError('', { issues: [], body })
     const reason = fields.kind === 'stuck' ? 'stuck' : 'invalid'
-    return { id, receivedAt, body, bodyText, reason, ...JSON.parse(details.text), traceparent }
+    return { id, receivedAt: fields.oldestAt, body, bodyText, reason, ...details, traceparent }
   }
 
   /** Removes a letter after `first`. Resolves with whether the letter existed. If two calls race, one wins. */
@@ -136,6 +145,6 @@ export class DeadLetters {
 }
 
 function bodyIn(text: string): unknown {
-  const { body, base64 } = JSON.parse(text)
-  return base64 === undefined ? body : Buffer.from(base64, 'base64')
+  const { body, base64 } = Object(parseJson(text))
+  return typeof base64 === 'string' ? Buffer.from(base64, 'base64') : body
 }

@@ -54,6 +54,12 @@ const doneState = '-'.repeat(untriedState.length)
 /** State, sum, and a space after each. */
 const headerBytes = doneState.length + ' 12345678 '.length
 
+/** No file is larger: twice what waits in memory. */
+const maxFileBytes = 2 ** 27
+
+/** The latest time of a `Date`. */
+const maxTime = 8.64e15
+
 /** The disk space of a file, in bytes. */
 export function diskBytesOf(bytes: number): number {
   return Math.ceil(bytes / 4_096) * 4_096
@@ -79,7 +85,8 @@ export function parseName(name: string): FileFields | 'unfinished' | 'of 0.4' | 
   if (kind !== undefined) {
     const [id = 0, lastId = 0, count = 0, size = 0, oldestAt = 0] = name.split('-').map(Number)
     const fields = { kind, id, lastId, count, size, oldestAt }
-    if (nameOf(fields) === name) return fields
+    const isPossible = count <= size && size <= maxFileBytes && lastId < 2 ** 53 - 1 && oldestAt <= maxTime
+    if (isPossible && nameOf(fields) === name) return fields
   }
   if (name.endsWith('.new') && typeof parseName(name.slice(0, -4)) === 'object') return 'unfinished'
   if (namePatternOf04.test(name)) return 'of 0.4'

@@ -125,7 +125,8 @@ async function removeIfDead(folder: string, name: string): Promise<number | unde
     }
     // A full connection queue (EAGAIN) proves nothing: refuse rather than share.
     if (!['ECONNREFUSED', 'ENOENT'].includes(code)) return undefined
-    await fs.rm(path, { force: true })
+    const problem = `holds ${name}, which is no lock: remove it`
+    await fs.rm(path, { force: true }).catch((cause) => refusePath(folder, problem, cause))
     return Number(lockPattern.exec(name)?.[1])
   } finally {
     socket.destroy()

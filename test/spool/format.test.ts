@@ -19,7 +19,7 @@ const fileFields: fc.Arbitrary<FileFields> = fc.record({
   id: count(2 ** 50),
   lastId: count(2 ** 50),
   count: count(5_000),
-  size: count(),
+  size: fc.integer({ min: 5_000, max: 2 ** 27 }),
   oldestAt: count(),
 })
 
@@ -35,6 +35,13 @@ test('a name is read back as the fields that it was made from', () => {
       expect(parseName(nameOf(fields))).toEqual(fields)
     }),
   )
+})
+
+test('a name with numbers that cannot be is not believed', () => {
+  const fields = { kind: 'log', id: 1, lastId: 1, count: 1, size: 2 ** 27, oldestAt: 8.64e15 } as const
+  expect(parseName(nameOf(fields))).toEqual(fields)
+  const impossible = [{ size: 2 ** 27 + 1 }, { size: 0 }, { lastId: 2 ** 53 - 1 }, { oldestAt: 8.64e15 + 1 }]
+  for (const each of impossible) expect(parseName(nameOf({ ...fields, ...each }))).toBe('unknown')
 })
 
 test('names sort by id', () => {

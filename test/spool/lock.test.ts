@@ -360,6 +360,13 @@ describe('one process at a time has a spool open', () => {
     await using _spool = await folder.open()
     expect(await folder.names(/^0123456789ab/)).toEqual([])
   })
+
+  test('a folder with the name of a lock is named', async () => {
+    await using folder = await spoolFolder()
+    const name = '0123456789ab-16.lock'
+    await mkdir(join(folder.path, name), { recursive: true, mode: 0o700 })
+    expect((await refusalOf(folder.path)).message).toContain(name)
+  })
 })
 
 /** The next renaming of a file fails. */
