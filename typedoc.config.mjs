@@ -21,6 +21,7 @@ export default {
     'AnyVersion',
     'DocumentedPayload',
     'Fields',
+    'Http2Connection',
     'NoPayloadSchemas',
     'NotificationOfAnyType',
     'NotificationOfEach',

@@ -64,6 +64,7 @@ export interface EmulatorClientOptions {
   readonly baseUrl: string
   /** Client credentials that the emulator's token endpoint accepts, and how it decodes them. */
   readonly auth: Pick<Emulator, 'authUrl' | 'domain' | 'clientId' | 'clientSecret'> & {
+    /** How the token endpoint expects id and secret in the header. */
     readonly credentialsEncoding: 'raw' | 'form-urlencoded'
   }
   /** An undici `Agent` that trusts the emulator's certificate. The emulator closes the agent when it is closed itself. */

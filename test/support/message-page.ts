@@ -3,9 +3,14 @@ import { fileURLToPath } from 'node:url'
 import { ConfigurationError, InvalidRequestError } from 'notification-subscriber'
 import { expect } from 'vitest'
 
+/** Node.js 24 and later add this to an error of TLS. */
+const adviceOfNode = '; if the root CA is installed locally, try running Node.js with --use-system-ca'
+
 /** Compares messages, by what causes them, with their page. `npx vitest run -u` accepts a change. */
 export async function expectPage(page: string, messages: Readonly<Record<string, string>>): Promise<void> {
-  const text = Object.entries(messages).map(([cause, message]) => `${cause}\n  ${message}\n`)
+  const text = Object.entries(messages).map(
+    ([cause, message]) => `${cause}\n  ${message.replaceAll(adviceOfNode, '')}\n`,
+  )
   const file = fileURLToPath(new URL(`../messages/${page}.txt`, import.meta.url))
   await expect(text.join('\n')).toMatchFileSnapshot(file)
 }
