@@ -47,7 +47,7 @@ const maxTextLength = 1_000
 function withShortTexts(value: unknown): unknown {
   if (typeof value === 'string') return value.length > maxTextLength ? excerpt(value, maxTextLength) : value
   if (Array.isArray(value)) return value.map(withShortTexts)
-  if (typeof value !== 'object' || value === null) return value
+  if (typeof value !== 'object' || value === null || value instanceof Date) return value
   return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, withShortTexts(field)]))
 }
 
