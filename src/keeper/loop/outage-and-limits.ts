@@ -201,7 +201,7 @@ export class RouteTrust {
   }
 }
 
-const testMessage = 'One call at a time, from every 5 s to every 5 min, tests whether it is over.'
+const testMessage = 'The keeper tries again with one call at a time: after 5 s at first, later every 5 min.'
 const outageMessages = {
   CREDENTIALS:
     'The credentials are refused: check the client ID and the secret, and that access was not ended.',
