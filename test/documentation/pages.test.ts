@@ -10,6 +10,7 @@ import { pages, root } from './code-blocks.js'
 
 const allPages = [...pages, 'AGENTS.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md']
 const textOf = (file: string) => readFileSync(join(root, file), 'utf8')
+const proseOf = (file: string) => textOf(file).replaceAll(/^```.*?^```$/gms, '')
 const headingsOf = (page: string) =>
   [...textOf(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => heading.replaceAll('`', ''))
 /** As GitHub and npm make the anchor of a heading. */
@@ -98,12 +99,12 @@ describe.each(allPages)('%s', (page) => {
   })
 
   test('links to files that exist', () => {
-    const links = [...textOf(page).matchAll(/\]\((?!https?:)([^)#]+)\)/g)].map(([, link = '']) => link)
+    const links = [...proseOf(page).matchAll(/\]\((?!https?:)([^)#]+)\)/g)].map(([, link = '']) => link)
     expect(links.filter((link) => !existsSync(join(root, dirname(page), link)))).toEqual([])
   })
 
   test('links to headings that exist', () => {
-    const links = [...textOf(page).matchAll(/\]\((?!https?:)([^)#]*)#([^)]+)\)/g)]
+    const links = [...proseOf(page).matchAll(/\]\((?!https?:)([^)#]*)#([^)]+)\)/g)]
     const dead = links.filter(([, file, anchor = '']) => {
       const target = file ? join(dirname(page), file) : page
       return !headingsOf(target).map(anchorOf).includes(anchor)
