@@ -53,7 +53,7 @@ export const testDelivery = { subscriptionId: 0, type: 'configurationCheck' } as
 /** Any integer. Not `z.int()`, which refuses integers beyond 2^53, which the service may send. */
 export const integer = z.number().refine(Number.isInteger, 'must be an integer').meta({ type: 'integer' })
 
-/** The documented payloads, each with a sample (docs/service.md, Resources). */
+/** The documented payloads, each with a sample (docs/service.md, Resources). webhooks/schemas.ts exports the schema of each. */
 export const documentedPayloads = {
   lowEnergyAgentOpened: {
     schema: z.looseObject({

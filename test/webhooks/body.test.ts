@@ -98,40 +98,6 @@ describe('a body that does not arrive within 10 seconds goes to onInvalid, and i
     expect(textOf(errors[0]?.body)).toBe('{"sub')
   })
 
-  test('toNodeHandler: no timer is left of a body that takes less', async () => {
-    const handler = toNodeHandler(new DeliveryReceiver({ secrets, logger: false }))
-    const begun = deferred<void>()
-    await using server = await serverOf((request, response) => {
-      request.once('data', begun.resolve)
-      handler(request, response)
-    })
-    const { socket, status } = openSocket(server.port)
-    socket.write(`${head('Content-Length: 3')}{`)
-    await begun.promise
-    await new Promise(setImmediate)
-    expect(vi.getTimerCount()).toBe(1)
-    socket.write(' }')
-    expect(await status()).toBe(204)
-    expect(vi.getTimerCount()).toBe(0)
-    socket.destroy()
-  })
-
-  test('toWebHandler: no timer is left of a body that takes less', async () => {
-    let controller: ReadableStreamDefaultController | undefined
-    const body = new ReadableStream({
-      start(started) {
-        controller = started
-      },
-    })
-    const response = toWebHandler(new DeliveryReceiver({ secrets, logger: false }))(requestWith(body))
-    await new Promise(setImmediate)
-    expect(vi.getTimerCount()).toBe(1)
-    controller?.enqueue(new TextEncoder().encode('{}'))
-    controller?.close()
-    expect((await response).status).toBe(204)
-    expect(vi.getTimerCount()).toBe(0)
-  })
-
   test('toWebHandler: the body is cancelled', async () => {
     const { onInvalid, errors, problems } = recordingOnInvalid()
     const receiver = new DeliveryReceiver({ secrets, onInvalid }).onAny(() => expect.unreachable())

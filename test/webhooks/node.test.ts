@@ -51,23 +51,6 @@ describe('over node:http', () => {
     await eventually(() => expect(server.received).toEqual([lowEnergyDelivery(), lowEnergyDelivery()]))
   })
 
-  test.each<[string, string[]]>([
-    ['there twice', ['Token: the-current-secret', 'Token: the-current-secret']],
-    ['there twice, once wrong', ['Token: the-current-secret', 'token: x']],
-    ['there twice, once empty', ['Token: the-current-secret', 'Token:']],
-  ])('a secret that is %s: 401', async (_, headers) => {
-    await using server = await serve()
-    const { socket, closed } = openSocket(server.port)
-    const length = `Content-Length: ${delivery.length}`
-    socket.end(`${['POST / HTTP/1.1', 'Host: a', length, ...headers].join('\r\n')}\r\n\r\n${delivery}`)
-    const answer = await closed()
-    expect(answer).toMatch(/^HTTP\/1.1 401 /)
-    expect(answer).toMatch(/\r\n\r\n$/)
-    expect(answer).not.toMatch(/token/i)
-    expect(server.received).toEqual([])
-    expect(server.problems()).toEqual([])
-  })
-
   test('a secret that is sent twice is refused, also if Node.js keeps only the first value, or joins both to the secret', async () => {
     await using joined = await serve({ secrets: { token: 'a, a', authorization: 'b' } })
     const post = async (...headers: string[]) => {

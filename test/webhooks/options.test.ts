@@ -55,11 +55,6 @@ describe('options that cannot work are refused with every problem', () => {
     expect(pathsOf({ allowUnauthenticated: true, [name]: value })).toEqual([name])
   })
 
-  test.each(['debug', 'info', 'warn', 'error'])('a logger without %s', (missing) => {
-    const logger = { debug() {}, info() {}, warn() {}, error() {}, [missing]: undefined }
-    expect(pathsOf({ allowUnauthenticated: true, logger })).toHaveLength(1)
-  })
-
   test('all problems at once, and never a secret', () => {
     const options = { secrets: { token: ['s3cret ', 5], 'x y': 's3cret' }, ackTimeoutMs: -1, typo: 's3cret' }
     expect(pathsOf(options)).toHaveLength(5)

@@ -125,13 +125,6 @@ describe('what is not documented is kept (docs/service.md, Notification types an
     },
   )
 
-  test.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])(
-    'type %j is a type like any other',
-    (type) => {
-      expect(parseDelivery(deliveryOf(type, { a: 1 })).notification.payload).toEqual({ a: 1 })
-    },
-  )
-
   test('unknown fields at every level and a new ver are kept', () => {
     const delivery = lowEnergyDelivery()
     const extended = {
@@ -347,22 +340,6 @@ describe('objects that misbehave are refused', () => {
     expect(error.message.length).toBeLessThan(500)
   })
 
-  test('an object that changes while it is read gives a delivery or an InvalidDeliveryError', () => {
-    const results = Array.from({ length: 10 }, (_, wrongReads) => {
-      let reads = 0
-      return safeParseDelivery({
-        ...lowEnergyDelivery(),
-        get subscriptionId() {
-          reads += 1
-          return reads > wrongReads ? 1 : 'not yet'
-        },
-      })
-    })
-    const messages = results.map((result) => result.error?.message ?? 'a delivery')
-    expect(messages[0]).toBe('a delivery')
-    expect(messages.at(-1)).not.toBe('a delivery')
-  })
-
   test('a detached buffer is refused as empty', () => {
     const bytes = bytesOf(textOf(lowEnergyDelivery()))
     structuredClone(bytes.buffer, { transfer: [bytes.buffer] })
@@ -443,18 +420,6 @@ describe('a caller’s object', () => {
     expect(body).toEqual(scoreDelivery())
     expect(delivery).not.toBe(body)
     expect(delivery.notification).not.toBe(body.notification)
-  })
-
-  const withProto = JSON.stringify(scoreDelivery()).replaceAll('{"', '{"__proto__":{"polluted":true},"')
-  test.each<[string, unknown]>([
-    ['a caller’s object', JSON.parse(withProto)],
-    ['text', withProto],
-  ])('%s has its unknown fields kept, one named __proto__ too', (_, body) => {
-    const delivery = parserFor(z.object({ score: z.string() })).parse(body)
-    expect(delivery.notification.payload).toEqual({ score: '87' })
-    expect(Object.hasOwn(delivery, '__proto__')).toBe(true)
-    expect(Object.hasOwn(delivery.notification, '__proto__')).toBe(true)
-    expect(({} as Record<string, unknown>).polluted).toBeUndefined()
   })
 })
 
@@ -545,21 +510,6 @@ describe('the message about many or long problems', () => {
       throw new Error(`begins\n${' '.repeat(300)}ends`)
     })
     expect(parserFor(schema).safeParse(scoreDelivery()).error?.message).toContain('(begins …)')
-  })
-
-  test('cuts long keys and long sentences', () => {
-    const key = 'k'.repeat(1e6)
-    const bodies = [deliveryOf('cxScoreUpdated', { [key]: 'x' })]
-    for (const schema of [
-      z.record(z.string(), z.number()),
-      z.strictObject({}),
-      z.object({ [key]: z.number() }),
-    ]) {
-      for (const body of bodies) {
-        const { error } = parserFor(schema).safeParse(body)
-        expect(error?.message.length).toBeLessThan(1000)
-      }
-    }
   })
 })
 

@@ -1,6 +1,5 @@
 import {
   ConfigurationError,
-  DeliveryReceiver,
   documentedNotificationTypes,
   InvalidDeliveryError,
   parseDelivery,
@@ -61,20 +60,6 @@ describe('sampleDelivery', () => {
       undefined,
     ])
     expect(context.subscriptionId).toBe(7)
-  })
-
-  test('is what a receiver hands to a handler', async () => {
-    const { body, headers, delivery } = sampleDelivery('cxScoreUpdated', {
-      payload: { score: 4 },
-      headers: { token: 'a-secret-of-tests' },
-    })
-    const seen: unknown[] = []
-    const receiver = new DeliveryReceiver({ secrets: { token: 'a-secret-of-tests' } }).on(
-      'cxScoreUpdated',
-      (notification) => seen.push(notification),
-    )
-    expect((await receiver.handle({ method: 'POST', headers, body })).status).toBe(204)
-    expect(seen).toEqual([delivery.notification])
   })
 
   test.each<[string, object]>([

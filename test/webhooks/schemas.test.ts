@@ -1,3 +1,4 @@
+import * as webhooks from 'notification-subscriber/webhooks'
 import {
   ConfigurationError,
   createDeliveryParser,
@@ -11,6 +12,7 @@ import {
 import { describe, expect, test, vi } from 'vitest'
 import * as yup from 'yup'
 import * as z from 'zod'
+import { documentedPayloads } from '../../src/notification-types.js'
 import { changed, deliveryOf, lowEnergyDelivery } from './deliveries.js'
 
 describe('the exported schemas (docs/service.md, Resources)', () => {
@@ -22,6 +24,12 @@ describe('the exported schemas (docs/service.md, Resources)', () => {
       expect.objectContaining({ path: [1, 'notification', 'payload', 'idx'], code: 'invalid_type' }),
     ])
   })
+})
+
+test('every documented payload has an exported schema', () => {
+  for (const type of Object.keys(documentedPayloads)) {
+    expect(Object.keys(webhooks)).toContain(`${type}PayloadSchema`)
+  }
 })
 
 describe('the exported schemas are shared with an app', () => {

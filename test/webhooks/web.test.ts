@@ -144,17 +144,6 @@ describe('waitUntil', () => {
     expect(waitUntil).not.toHaveBeenCalled()
   })
 
-  test('is optional: without it a handler that continues after the answer is only logged', async () => {
-    const { logger, lines } = recordingLogger()
-    const { receiver, handler } = receive({ ackTimeoutMs: 1, logger })
-    const { promise, resolve } = deferred<void>()
-    receiver.onAny(() => promise)
-    expect((await handler(post(delivery))).status).toBe(204)
-    expect(lines.map(({ level }) => level)).toEqual(['debug', 'warn'])
-    resolve()
-    await receiver.drain()
-  })
-
   const tooLate = () => {
     throw new Error('too late')
   }

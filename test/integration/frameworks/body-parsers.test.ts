@@ -30,10 +30,7 @@ describe.each(recipes)('%s, as on the page', (_name, start) => {
     ['malformed JSON', delivery.slice(1), { 'content-type': 'application/json' }, 'invalid'],
     ['an empty body', '', { 'content-type': 'application/json' }, 'invalid'],
     ['a wrong charset', delivery, { 'content-type': 'application/json; charset=utf-99' }, 'handled'],
-    ['another content type', delivery, { 'content-type': 'text/csv' }, 'handled'],
-    ['a content type without a slash', delivery, { 'content-type': 'json' }, 'handled'],
     ['no content type', delivery, {}, 'handled'],
-    ['an unknown encoding', delivery, { 'content-encoding': 'zstd' }, 'handled'],
   ])('answers %s with 204', async (_what, body, headers, expected) => {
     const seen: string[] = []
     const receiver = new DeliveryReceiver({

@@ -1,6 +1,6 @@
 /**
- * One smoke test of each way into a framework that is not a block of docs/receiver.md (page.test.ts), body parsers in front
- * included. What all ways share is tested in test/webhooks.
+ * One smoke test of each way into a framework: the blocks of docs/receiver.md, and others, body parsers in front included. What
+ * all ways share is tested in test/webhooks.
  */
 import type { RequestListener } from 'node:http'
 import { createSecureServer } from 'node:http2'
@@ -14,7 +14,7 @@ import express, { type Response as ExpressResponse, type Request } from 'express
 import express4 from 'express4'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { fromNodeHandler, H3, toNodeHandler as listenerOfH3 } from 'h3'
-import { createApp, defineEventHandler, fromNodeMiddleware, toNodeListener, toWebRequest } from 'h31'
+import { createApp, defineEventHandler, toNodeListener, toWebRequest } from 'h31'
 import { Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import { validator } from 'hono/validator'
@@ -29,6 +29,7 @@ import { expect, test } from 'vitest'
 import { expectTypedDelivery, type StartServer } from './support/expect-delivery.js'
 import { functionUrl, type LambdaHandler } from './support/function-url.js'
 import { type Nest, nestApp, nestVersions } from './support/nest.js'
+import { pageServers } from './support/page-servers.js'
 import { startServer } from './support/running-server.js'
 
 /** What the versions of Express have in common. */
@@ -50,6 +51,10 @@ const expressRows = [express, express4].map((framework, index): [string, StartSe
 ])
 
 const rows: readonly [name: string, start: StartServer][] = [
+  ...Object.entries(pageServers).map(([name, start]): [string, StartServer] => [
+    `the block for ${name}`,
+    start,
+  ]),
   ['node:https', (receiver, tls) => startServer(createServer(tls, toNodeHandler(receiver)))],
   [
     'node:http2 that allows HTTP/1',
@@ -100,13 +105,6 @@ const rows: readonly [name: string, start: StartServer][] = [
         return new Response(null, answer)
       })
     }),
-  ],
-  [
-    'h3 1, as in Nuxt, with toNodeHandler',
-    (receiver, tls) => {
-      const app = createApp().use('/notifications', fromNodeMiddleware(toNodeHandler(receiver)))
-      return startServer(createServer(tls, toNodeListener(app)))
-    },
   ],
   [
     'h3 1, as in Nuxt, with toWebHandler',
