@@ -243,18 +243,17 @@ export class Emulator {
    * ```
    */
   injectFault(
-    ...[operation, fault, options = {}]:
-      | readonly [
-          operation: EmulatorOperation,
-          fault: Fault,
-          options?: { readonly times?: number | undefined },
-        ]
-      | readonly [
-          operation: 'callback',
-          fault: CallbackFault,
-          options?: { readonly times?: number | undefined; readonly subscriptionId?: number | undefined },
-        ]
-  ): void {
+    operation: EmulatorOperation,
+    fault: Fault,
+    options?: { readonly times?: number | undefined },
+  ): void
+  /** The same for callbacks. */
+  injectFault(
+    operation: 'callback',
+    fault: CallbackFault,
+    options?: { readonly times?: number | undefined; readonly subscriptionId?: number | undefined },
+  ): void
+  injectFault(operation: unknown, fault: unknown, options: object = {}): void {
     this.#faults.add(operation, fault, options)
   }
 
