@@ -1,5 +1,6 @@
 /** Reports log lines, gaps and problems. Each line names the keeper, because a process may have several. */
-import { callLogged, consoleLogOf, type Log, type LogFields, logOf } from '../logger.js'
+import { callLogged, consoleLogOf, describeError, type Log, logOf } from '../logger.js'
+import { excerpt } from '../shared/text.js'
 import { longAgo, minute, now } from './timing.js'
 import type { KeeperGap, KeeperProblem, KeeperProblemCode, SubscriptionKeeperOptions } from './types.js'
 
@@ -17,10 +18,7 @@ export class Reporter {
     const log = logOf(logger)
     const consoleLog = consoleLogOf(logger)
     this.log = (level, fields, message) => log(level, { ...fields, keeper: name }, message)
-    this.#consoleLog = (level, fields, message) => {
-      const shown = logger === undefined ? withDates(fields) : fields
-      consoleLog(level, { ...shown, keeper: name }, message)
-    }
+    this.#consoleLog = (level, fields, message) => consoleLog(level, { ...fields, keeper: name }, message)
     this.#options = options
   }
 
@@ -50,19 +48,20 @@ export class Reporter {
   }
 }
 
-/** People read the console; a logger has its own format for times. */
-function withDates(fields: LogFields): LogFields {
-  const isTime = ([name, value]: [string, unknown]) => name.endsWith('At') && typeof value === 'number'
-  const times = Object.entries(fields).filter(isTime)
-  return { ...fields, ...Object.fromEntries(times.map(([name, at]) => [name, new Date(Number(at))])) }
+/** Why an operation failed: a failed `fetch` says it in its cause, a failed connection in its code. */
+export function reasonOf(error: unknown): string {
+  const { cause, code, message, name } = describeError(error)
+  const reason = message || `${code ?? name}`
+  const because = cause === undefined ? '' : reasonOf(cause)
+  return excerpt(reason.includes(because) ? reason : `${reason} (${because})`, 300)
 }
 
 interface OpenProblem {
   readonly code: KeeperProblemCode
   readonly sinceAt: number
   readonly subscriptionId?: number
-  /** Of a problem of single users. */
-  readonly usernames: Set<string>
+  /** Of a problem of single users: each with its reason, if they differ. */
+  readonly usernames: Map<string, string>
   /** The number of users at the last report. */
   reportedUsers: number
   message: string
@@ -102,11 +101,11 @@ export class Problems {
   }
 
   /** Adds a user to this problem, which the message is to name. */
-  addUser(code: UserProblemCode, username: string, message: string, error?: unknown): void {
+  addUser(code: UserProblemCode, username: string, message: string, error?: unknown, reason = ''): void {
     const problem = this.#open.get(`${code} users`) ?? newProblem(code)
     const { usernames } = problem
     if (usernames.has(username)) return
-    usernames.add(username)
+    usernames.set(username, reason)
     Object.assign(problem, { message, error })
     this.#open.set(`${code} users`, problem)
     if (usernames.size < 2 * problem.reportedUsers) return
@@ -138,19 +137,19 @@ export class Problems {
 }
 
 function newProblem(code: KeeperProblemCode): OpenProblem {
-  return { code, message: '', sinceAt: Date.now(), usernames: new Set(), reportedUsers: 0 }
+  return { code, message: '', sinceAt: Date.now(), usernames: new Map(), reportedUsers: 0 }
 }
 
 function shown(problem: OpenProblem, resolved: boolean): KeeperProblem {
   const { code, message, sinceAt, usernames, subscriptionId, reportedUsers, error } = problem
-  const named = [...usernames].slice(0, 5).map((name) => JSON.stringify(name))
+  const named = [...usernames].slice(0, 5).map(([name, reason]) => `${JSON.stringify(name)} ${reason}`.trim())
   const more = usernames.size > named.length ? ` and ${usernames.size - named.length} more` : ''
   const who = named.length > 0 ? `${named.join(', ')}${more}: ` : ''
   return {
     code,
     message: `${resolved ? 'Resolved: ' : ''}${who}${message}`,
     sinceAt,
-    ...(reportedUsers > 0 && { usernames: [...usernames] }),
+    ...(reportedUsers > 0 && { usernames: [...usernames.keys()] }),
     ...(subscriptionId !== undefined && { subscriptionId }),
     ...(error !== undefined && { error }),
     resolved,

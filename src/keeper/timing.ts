@@ -43,13 +43,10 @@ export function restoreWaitMs(restores: number): number {
   return restores === 0 ? 0 : backoffMs(restores, { firstMs: minute, maxMs: 15 * minute })
 }
 
-/** How many times in a row `Retry-After` of the service is used. */
-const trustedFailures = 3
-
-/** The wait after this many failures in a row: 5 s to 5 min, also if `Retry-After` is longer. */
+/** The wait after this many failures in a row: 5 s to 5 min, also if `Retry-After` is longer. A shorter one counts three times. */
 export function retryWaitMs(failures: number, retryAfterMs?: number): number {
   const backoff = backoffMs(failures, { firstMs: 5_000, maxMs: 5 * minute })
-  const isTrusted = retryAfterMs !== undefined && failures <= trustedFailures
+  const isTrusted = retryAfterMs !== undefined && failures <= 3
   return Math.min(5 * minute, isTrusted ? retryAfterMs : Math.max(backoff, retryAfterMs ?? 0))
 }
 

@@ -15,8 +15,13 @@ export type KeeperClient = Pick<
 > &
   Partial<Pick<NotificationClient, 'service'>>
 
-/** The users to subscribe: a list, or a function that is called once per interval and before every sweep. */
-export type Roster = readonly string[] | (() => readonly string[] | Promise<readonly string[]>)
+/**
+ * The users to subscribe: a list, or a function that is called once per interval and before every sweep. Its signal is
+ * aborted after `rosterTimeoutMs` and by `stop()`: pass it on to `fetch`, or a request that hangs keeps the process alive.
+ */
+export type Roster =
+  | readonly string[]
+  | ((options: { readonly signal: AbortSignal }) => readonly string[] | Promise<readonly string[]>)
 
 /** The options of a `SubscriptionKeeper`. Everything down to `callbackUrl` is required. */
 export interface SubscriptionKeeperOptions {

@@ -121,14 +121,44 @@ describe('a roster that', () => {
   )
 
   test.each([
-    ['is a list with holes', () => new Array<string>(3)],
-    ['fails for a reason that is no text', () => Promise.reject(Object.create(null))],
-  ])('%s is not believed', async (_what, wrong) => {
-    let usernames: () => readonly string[] | Promise<readonly string[]> = () => agents(2)
-    const world = await settledWorld({ users: 2, keeper: { usernames: () => usernames() } })
+    ['nothing', () => undefined, 'it is undefined, and no list'],
+    ['a list with holes', () => new Array<string>(3), 'it has undefined, and not only names'],
+    ['a list of objects', () => [{ name: 'agent0' }], 'it has a value of type object, and not only names'],
+    ['a reason that is no text', () => Promise.reject(Object.create(null)), 'no message'],
+    ['an error without a message', () => Promise.reject(Object.assign(new Error(), { code: 'E' })), ': E.'],
+    [
+      'a failed fetch',
+      () => Promise.reject(new TypeError('fetch failed', { cause: new Error('connect ECONNREFUSED') })),
+      'fetch failed (connect ECONNREFUSED)',
+    ],
+  ])('answers %s is not believed, and the problem says so', async (_what, wrong, shown) => {
+    let usernames: () => unknown = () => agents(2)
+    const asked = (() => usernames()) as () => string[]
+    const world = await settledWorld({ users: 2, keeper: { usernames: asked } })
+    usernames = () => []
+    await world.settled(nodeOf(world), (keeper) => keeper.sweep())
     usernames = wrong
     const report = await world.settled(nodeOf(world), (keeper) => keeper.sweep())
-    expect(report).toMatchObject({ active: 2, removed: 0, problems: [{ code: 'ROSTER' }] })
+    const message = expect.stringContaining(shown)
+    expect(report).toMatchObject({ active: 2, removed: 0, problems: [{ code: 'ROSTER', message }] })
+    expect(report.problems).toHaveLength(1)
+  })
+
+  test('hangs has a signal, which a stop aborts without a problem', async () => {
+    const signals: AbortSignal[] = []
+    const usernames = ({ signal }: { readonly signal: AbortSignal }) => {
+      signals.push(signal)
+      return new Promise<never>((_resolve, reject) =>
+        signal.addEventListener('abort', () => reject(signal.reason)),
+      )
+    }
+    const world = worldOf({ users: 1, keeper: { usernames } })
+    const node = world.start()
+    await world.time.advance(second)
+    await world.settled(node, (keeper) => keeper.stop())
+    expect(world.time.nowMs).toBeLessThan(3 * second)
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true])
+    expect(world.problems).toEqual([])
   })
 
   test('lacks more than half of more than ten users changes nothing, unless removals are allowed', async () => {

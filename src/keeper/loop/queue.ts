@@ -102,6 +102,7 @@ export class Queue {
     run.isStopped = true
     this.#run = new Run()
     this.#stops++
+    this.#roster.stop()
     const { configuration, processes } = this.#parts
     if (this.#isWatching) this.#inBackground(() => processes.leave(configuration.generation))
     this.#isWatching = false
@@ -125,11 +126,11 @@ export class Queue {
     if (isFirst && this.#isWatching) this.#parts.schedule.markAllDue(now())
   }
 
-  // Sweeps
-
   /** Reads configuration and roster, and reconciles every user once. */
   sweep(request: SweepRequest, onProgress: OnProgress): Promise<Counted> {
-    const call = this.#sweep(request, onProgress).finally(() => {
+    const run = this.#run
+    const call = this.#sweep(request, run, onProgress).finally(() => {
+      this.#isReady ||= !run.isStopped
       this.#sweepCalls.delete(call)
       this.#stopTicking()
     })
@@ -138,13 +139,11 @@ export class Queue {
     return call
   }
 
-  async #sweep(request: SweepRequest, onProgress: OnProgress): Promise<Counted> {
-    const run = this.#run
+  async #sweep(request: SweepRequest, run: Run, onProgress: OnProgress): Promise<Counted> {
     const obstacle = await this.#prepare(request, run)
     if (obstacle !== undefined) {
       // Read again as soon as the obstacle is gone.
       this.#parts.schedule.setRosterDue(0)
-      this.#isReady ||= !run.isStopped
       return this.#reportOfNothing(request, obstacle)
     }
     const sweep = new SweepCount(this.#parts.users.all.values(), request.provenSince, onProgress)
@@ -155,7 +154,6 @@ export class Queue {
     this.#advance()
     await sweep.ended
     this.#sweeps.delete(sweep)
-    this.#isReady ||= !run.isStopped
     return sweep.report()
   }
 
@@ -200,8 +198,6 @@ export class Queue {
       if (message !== undefined) sweep.end(new Error(message, { cause: circuit.outage?.error }))
     }
   }
-
-  // The tick: once a second while the watch or a sweep runs
 
   #startTicking(): void {
     if (this.#timer !== undefined) return
@@ -277,8 +273,6 @@ export class Queue {
       .finally(() => this.#background.delete(working))
     this.#background.add(working)
   }
-
-  // Users
 
   /** Users without a subscription come first, and among them those for whom this process is the first. */
   #collect(): void {

@@ -1,5 +1,6 @@
 /** Reconciles one user: reads the record, then decides and calls until nothing is left to do. */
 import { randomUUID } from 'node:crypto'
+import { InvalidRequestError } from '../../errors.js'
 import { messageOf } from '../../shared/text.js'
 import { supersededMessage } from '../memory/configuration.js'
 import { KeyFailure, StoreFailure } from '../memory/keeper-store.js'
@@ -293,7 +294,8 @@ export class Reconciliation {
 
   #invalid(error: unknown): Ending {
     const { problems, sweepIntervalMs } = this.#parts
-    problems.addUser('ROSTER', this.user.username, `${messageOf(error)} ${invalidMessage}`, error)
+    const reason = error instanceof InvalidRequestError ? error.issues[0]?.message : messageOf(error)
+    problems.addUser('ROSTER', this.user.username, invalidMessage, error, reason)
     return { kind: 'failed', againMs: sweepIntervalMs, failure: { kind: 'INVALID', error } }
   }
 }
@@ -313,8 +315,9 @@ const conflictMessage =
   'The service has another subscription with this callback URL, whose id the keeper does not know: a joint subscription, ' +
   'one of another environment, or one that this keeper made and lost. Unsubscribe it by its id, which a STRAY names ' +
   'after its next deliveries, or use another callback URL.'
-const surrogateMessage = 'The name has half a surrogate pair.'
-const invalidMessage = 'Correct the roster or the options: until then nothing is sent.'
+const surrogateMessage = 'has half a surrogate pair'
+const invalidMessage =
+  'The client refuses these users. Correct the roster or the options: until then nothing is sent for them.'
 const endedMessage =
   'The subscription had ended and is restored. The service ends a subscription after three failed callbacks in a row: the ' +
   'receiver was probably down, slow or refusing. Look at its log, and at the logs of proxies in front of it, since ' +

@@ -23,8 +23,6 @@ export class Schedule {
     this.#sweepIntervalMs = sweepIntervalMs
   }
 
-  // Users
-
   /** Proofs since then are enough for every user. */
   get provenSince(): number {
     return this.#provenSince
@@ -62,8 +60,6 @@ export class Schedule {
     user.isInFlight = false
     user.dueFrom = Math.min(user.dueFrom, now() + againMs)
   }
-
-  // Store, configuration and roster
 
   /** Whether it is due now; then it is due again after a while. */
   begins(name: 'store' | 'configuration' | 'roster', againMs: number): boolean {

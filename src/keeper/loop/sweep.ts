@@ -13,19 +13,18 @@ export class SweepCount {
   readonly provenSince: number
   /** Resolves when the sweep waits for no user. */
   readonly ended: Promise<void>
-  readonly #open: Set<User>
+  /** Those that could not be reconciled at once: the reason, and how long the sweep waits; monotonic. */
+  readonly #open: Map<User, { readonly error: unknown; readonly patientUntil: number } | undefined>
   readonly #total: number
   readonly #counts = { created: 0, restored: 0, removed: 0 }
   readonly #failed: { username: string; error: unknown }[] = []
-  /** Users that could not be reconciled at once: the reason, and how long the sweep waits; monotonic. */
-  readonly #waiting = new Map<User, { readonly error: unknown; readonly patientUntil: number }>()
   readonly #onProgress: OnProgress
   #wanted = 0
   #active = 0
   #end: () => void = () => {}
 
   constructor(users: Iterable<User>, provenSince: number, onProgress: OnProgress) {
-    this.#open = new Set(users)
+    this.#open = new Map(Array.from(users, (user) => [user, undefined]))
     this.#total = this.#open.size
     this.provenSince = provenSince
     this.#onProgress = onProgress
@@ -52,7 +51,7 @@ export class SweepCount {
 
   /** Stops waiting. @param reason - why no user can be reconciled */
   end(reason: Error): void {
-    for (const user of this.#open) this.#fail(user, this.#waiting.get(user)?.error ?? reason)
+    for (const [user, known] of this.#open) this.#fail(user, known?.error ?? reason)
   }
 
   report(): Counted {
@@ -61,12 +60,12 @@ export class SweepCount {
 
   #wait(user: User, ending: Exclude<Ending, { kind: 'done' | 'removed' }>, againMs: number): void {
     const error = ending.kind === 'failed' ? ending.failure.error : ending.error
-    const known = this.#waiting.get(user)
+    const known = this.#open.get(user)
     const patienceMs = user.record?.claim === undefined ? sweepPatienceMs : claimPatienceMs
     const patientUntil = known?.patientUntil ?? now() + patienceMs
     // The call behind a claim has already reported the reason.
     const reason = ending.kind === 'claimed' && known ? known.error : error
-    this.#waiting.set(user, { error: reason, patientUntil })
+    this.#open.set(user, { error: reason, patientUntil })
     if (isFinal(ending) || now() + againMs > patientUntil) this.#fail(user, reason)
   }
 
@@ -77,7 +76,6 @@ export class SweepCount {
 
   #close(user: User, isActive: boolean): void {
     this.#open.delete(user)
-    this.#waiting.delete(user)
     if (user.isWanted) this.#wanted++
     if (isActive) this.#active++
     const done = this.#total - this.#open.size

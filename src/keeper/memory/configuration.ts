@@ -22,7 +22,6 @@ const storedSchema = z.object({
   /** Of spec, parameters and headers. */
   hash: z.string(),
 })
-type StoredConfiguration = Readonly<z.output<typeof storedSchema>>
 const parse = (text: string) => storedSchema.safeParse(parseJson(text)).data
 
 const storeKey = 'configuration'
@@ -97,7 +96,7 @@ export class Configuration {
     }
     const generation = mine ?? Math.max((stored?.generation ?? 0) + 1, this.#highest + 1, Date.now())
     const salt = randomBytes(16).toString('base64url')
-    const written: StoredConfiguration = { generation, salt, hash: await this.#hashOf(values, salt) }
+    const written = { generation, salt, hash: await this.#hashOf(values, salt) }
     if (!(await store.compareAndSet(storeKey, text, JSON.stringify(written)))) return false
     const isLost = text === undefined || stored !== undefined
     if (mine !== undefined && isLost) problems.reportOnce('STORE', lossMessage, 'loss')

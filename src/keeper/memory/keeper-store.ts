@@ -4,10 +4,9 @@
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { singleFlight } from '../../shared/calls.js'
-import { excerpt, messageOf } from '../../shared/text.js'
 import { withTimeLimit } from '../../shared/waits.js'
 import { type KeyValueStore, storedText } from '../../stores/key-value-store.js'
-import type { Problems } from '../reporter.js'
+import { type Problems, reasonOf } from '../reporter.js'
 import { delay, storeTimeoutMs } from '../timing.js'
 
 /** The store throws, hangs, or does not keep what is written. */
@@ -127,7 +126,7 @@ export class KeeperStore {
   })
 
   #fail(error: unknown): StoreFailure {
-    const message = `${failingMessage} The last error: ${excerpt(messageOf(error), 300)}`
+    const message = `${failingMessage} The last error: ${reasonOf(error)}`
     this.#isFailing = true
     this.#problems.begin('STORE', message, { error })
     return new StoreFailure(message, { cause: error })

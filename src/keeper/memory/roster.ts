@@ -1,6 +1,6 @@
 /** Reads the roster, rejects implausible ones, and updates users and index. */
-import { messageOf } from '../../shared/text.js'
 import { withTimeLimit } from '../../shared/waits.js'
+import { reasonOf } from '../reporter.js'
 import { day, delay, now, withPauses } from '../timing.js'
 import type { Parts, User } from './users.js'
 
@@ -18,6 +18,7 @@ export interface RosterRequest {
 export class RosterReader {
   readonly #parts: Parts
   #lastReading: Promise<unknown> = Promise.resolve()
+  #stopping = new AbortController()
   /** How often the roster could not be read, in a row. */
   #failures = 0
   /** Sizes of the rosters of the last day that were believed; monotonic. */
@@ -66,22 +67,34 @@ export class RosterReader {
     return this.#failures
   }
 
+  /** Aborts the signals that functions have got. */
+  stop(): void {
+    this.#stopping.abort()
+    this.#stopping = new AbortController()
+  }
+
   /** The names of the roster; `undefined` if it cannot be read, which is reported. */
   async ask(): Promise<ReadonlySet<string> | undefined> {
     const { problems, rosterTimeoutMs, usernames } = this.#parts
     const late = () => new Error(`the roster function took longer than ${rosterTimeoutMs / 1_000} s`)
-    const answer = async (): Promise<unknown> => (typeof usernames === 'function' ? usernames() : usernames)
+    const stopped = this.#stopping.signal
+    const signal = AbortSignal.any([stopped, AbortSignal.timeout(Math.ceil(rosterTimeoutMs))])
+    const answer = async (): Promise<unknown> =>
+      typeof usernames === 'function' ? usernames({ signal }) : usernames
     try {
       const list = await withTimeLimit(rosterTimeoutMs, answer(), late)
+      if (!Array.isArray(list)) throw new TypeError(`it is ${kindOf(list)}, and no list`)
       // Copied first: `every` skips the holes of a list, and a list may change.
-      const names: unknown[] = Array.isArray(list) ? Array.from(list) : [undefined]
-      if (!names.every((name) => typeof name === 'string')) throw new TypeError('it is not a list of names')
-      problems.resolve('ROSTER', 'unread')
+      const names: unknown[] = Array.from(list)
+      const isName = (name: unknown) => typeof name === 'string'
+      if (!names.every(isName))
+        throw new TypeError(`it has ${kindOf(names.find((each) => !isName(each)))}, and not only names`)
       this.#failures = 0
       return new Set(names)
     } catch (error) {
+      if (stopped.aborted) return undefined
       this.#failures++
-      problems.begin('ROSTER', unreadMessage(error), { about: 'unread', error })
+      problems.begin('ROSTER', unreadMessage(error), { error })
       return undefined
     }
   }
@@ -107,17 +120,21 @@ export class RosterReader {
     const isSmall = lackingCount === 0 || largest <= guardedFrom || shrunkBy <= maxRemovedShare * largest
     if (listed.size > 0 && (allowRemovals || isSmall)) {
       this.#sizes.push({ since: now(), size: listed.size })
-      problems.resolve('ROSTER', 'removals')
+      problems.resolve('ROSTER')
       return true
     }
     const message = listed.size === 0 ? emptyMessage : lackingMessage(shrunkBy, largest)
-    problems.begin('ROSTER', message, { about: 'removals' })
+    problems.begin('ROSTER', message)
     return false
   }
 }
 
+function kindOf(value: unknown): string {
+  return value === undefined || value === null ? String(value) : `a value of type ${typeof value}`
+}
+
 const unreadMessage = (error: unknown) =>
-  `The roster cannot be read: ${messageOf(error)}. Recorded users are kept, and none is added or removed.`
+  `The roster cannot be read: ${reasonOf(error)}. Recorded users are kept, and none is added or removed.`
 const emptyMessage =
   'The roster is empty: no user is removed or added. To end all subscriptions, call `unsubscribeAll`.'
 const lackingMessage = (lackingCount: number, count: number) =>

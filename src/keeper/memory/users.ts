@@ -86,8 +86,6 @@ export class Users {
     Object.assign(user, changes)
   }
 
-  // The record in the store
-
   /** Whether a user has a record that can be read. @throws StoreFailure */
   async hasRecord(username: string): Promise<boolean> {
     const reading = this.#parts.store.read(keyOf(username), (text) => parseRecord(text, username))
@@ -208,8 +206,6 @@ export class Users {
       for (const each of [user, other]) if (each) schedule.markDue(each.schedule)
     }
   }
-
-  // Checks
 
   /** Records the proof of a call that was sent then. */
   noteProof(user: KnownUser, sentSince: number, id: number | undefined): void {
