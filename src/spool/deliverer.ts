@@ -23,8 +23,6 @@ interface DelivererParts<Payloads extends PayloadSchemas> {
   readonly store: SpoolStore
   readonly parser: Pick<DeliveryParser<Payloads>, 'safeParse'>
   readonly reports: SpoolReports
-  /** Aborted when `close` waits no longer. */
-  readonly ending: AbortController
   readonly inFlightBefore: number
 }
 
@@ -95,12 +93,11 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     const mayRepeat = this.#repetitions < mostRepetitions(this.#concurrency)
     const tried = mayRepeat ? await this.#store.takeTried() : undefined
     const entry = tried ?? (await this.#store.takeFresh())
+    clearTimeout(this.#timer)
+    if (entry !== undefined || !mayRepeat || this.#isStopped) return entry
     const waitMs = this.#store.nextDueAt - this.#store.now()
-    if (entry === undefined && mayRepeat && !this.#isStopped && waitMs < Number.POSITIVE_INFINITY) {
-      clearTimeout(this.#timer)
-      this.#timer = setTimeout(() => this.wakeUp(), waitMs)
-    }
-    return entry
+    if (waitMs < Number.POSITIVE_INFINITY) this.#timer = setTimeout(() => this.wakeUp(), waitMs)
+    return undefined
   }
 
   #run(entry: Entry): Promise<void> {
@@ -118,7 +115,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
 
   /** Delivers an entry once. Never rejects: the entry stays on the disk until its work is done. */
   async #attempt(entry: Entry): Promise<void> {
-    const { parser, reports, ending } = this.#parts
+    const { parser, reports } = this.#parts
     const { data, error } = parser.safeParse(entry.text)
     if (error) return this.#rejectUnreadable(entry, error)
     if (entry.crashes >= maxCrashes) {
@@ -126,8 +123,8 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     }
     const { attempts, crashes } = entry
     const attempt = attempts + 1
+    // Counted in case the process ends. What was never tried was in flight when the process before ended, too.
     const isCounted = attempts > 0 || this.#isCareful
-    // What was never tried was in flight when the process before ended.
     Object.assign(entry, { attempts: attempt, crashes: crashes + (attempts > 0 ? 1 : 2) })
     if (isCounted) await this.#store.writeState(entry)
     const startedAt = performance.now()
@@ -141,7 +138,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
       // The process goes on: it was not this delivery.
       Object.assign(entry, { attempts, crashes })
       // `close` ended the attempt: its outcome is unknown, so it does not count.
-      if (ending.signal.aborted) return isCounted ? this.#store.writeState(entry) : undefined
+      if (this.#store.isEnding) return isCounted ? this.#store.writeState(entry) : undefined
       return this.#fail(entry, data, reason)
     }
     const durationMs = Math.round(performance.now() - startedAt)
@@ -213,10 +210,8 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     const aborted = new Promise<never>((_, reject) => {
       abort = reject
     })
-    const timer = setTimeout(() => {
-      const message = `The call took longer than ${deliverTimeoutMs} ms.`
-      abort(new DOMException(message, 'TimeoutError'))
-    }, deliverTimeoutMs)
+    const message = `The call took longer than ${deliverTimeoutMs} ms.`
+    const timer = setTimeout(() => abort(new DOMException(message, 'TimeoutError')), deliverTimeoutMs)
     this.#aborts.add(abort)
     let signal: AbortSignal | undefined
     const attempt: DeliveryAttempt = {
@@ -246,7 +241,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     this.pause()
     const reason = new DOMException('The spool is closed.', 'AbortError')
     const timer = setTimeout(() => {
-      this.#parts.ending.abort(reason)
+      this.#store.isEnding = true
       for (const abort of this.#aborts) abort(reason)
     }, timeoutMs)
     await this.#starting

@@ -1,5 +1,4 @@
 /** Keeps deliveries on disk until their work is done: see {@link DeliverySpool}. */
-import { setMaxListeners } from 'node:events'
 import * as fs from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { ClosedError, type InvalidDeliveryError, SpoolError } from '../errors.js'
@@ -128,11 +127,10 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
    * ```
    */
   async *deadLetters(): AsyncGenerator<DeadLetter, void, undefined> {
-    this.#requireOpen()
     const { letters } = this.#parts.store
+    this.#requireOpen()
     for (const id of letters.ids) {
-      this.#requireOpen()
-      const letter = await letters.read(id)
+      const letter = await this.#beforeClose(() => letters.read(id))
       if (letter !== undefined) yield letter
     }
   }
@@ -250,15 +248,12 @@ export async function openFolder(options: FolderOptions, files: SpoolFiles = fs)
   const reports = reportsOf(path, options)
   await prepareFolder(path, files)
   const lock = await lockFolder(path, concurrency)
-  const ending = new AbortController()
-  // One listener for each removal that is repeated, which Node.js would report as a leak.
-  setMaxListeners(0, ending.signal)
-  const store = new SpoolStore({ path, maxBytes, reports, ending: ending.signal }, files)
+  const store = new SpoolStore({ path, maxBytes, reports }, files)
   try {
     await store.open()
   } catch (cause) {
     await lock.release()
     refusePath(path, 'cannot be written or read', cause)
   }
-  return { path, reports, lock, store, ending }
+  return { path, reports, lock, store }
 }

@@ -20,9 +20,8 @@ export async function prepareFolder(folder: string, files: SpoolFiles): Promise<
     refusePath(folder, `belongs to another user (${uid}, and this process runs as ${ownUid}): ${advice}`)
   }
   const { R_OK, W_OK, X_OK } = fs.constants
-  await fs
-    .access(folder, R_OK | W_OK | X_OK)
-    .catch((cause) => refusePath(folder, 'cannot be written or read', cause))
+  const unusable = 'cannot be written or read'
+  await fs.access(folder, R_OK | W_OK | X_OK).catch((cause) => refusePath(folder, unusable, cause))
   const names = (await fs.readdir(folder)).map((name) => [name, parseName(name)] as const)
   const [of04] = names.find(([, parsed]) => parsed === 'of 0.4') ?? []
   if (of04 !== undefined) {

@@ -3,11 +3,11 @@
  * to a live process, because the operating system closes it when the process ends. Process ids do not work: they repeat
  * in containers.
  */
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import * as fs from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
-import { join, relative } from 'node:path'
+import { basename, join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { lockPattern } from './format.js'
 import { refusePath } from './spool-options.js'
@@ -18,27 +18,12 @@ const watchIntervalMs = 1_000
 /** The longest socket name that works on every system: one byte less than the limit of macOS. */
 const maxSocketNameBytes = 103
 
-/** The lock of the process that owns the folder. */
-export interface FolderLock {
-  /** How many deliveries may have been in flight when a process ended without releasing the folder; 0 if none did. */
-  readonly inFlightBefore: number
-  /** Resolves when the lock is removed, so that another process may own the folder. */
-  readonly lost: Promise<void>
-  /** Releases the folder. @param inFlight - how many deliveries the next process should suspect */
-  release(inFlight?: number): Promise<void>
-}
-
 /**
  * @param concurrency - how many deliveries may be in flight: the next process learns it if this one ends without release
+ * @returns the lock, and how many may have been in flight when a process ended without release; 0 if none did
  * @throws `ConfigurationError` if the folder is open already, in this process or in another one
  */
-export async function lockFolder(folder: string, concurrency: number): Promise<FolderLock> {
-  const lock = await (process.platform === 'win32' ? lockByPipe(folder) : lockBySocket(folder, concurrency))
-  const advice = 'give each spool a folder of its own, or close the other one'
-  return lock ?? refusePath(folder, `is open already, in this process or in another one: ${advice}`)
-}
-
-async function lockBySocket(folder: string, concurrency: number): Promise<FolderLock | undefined> {
+export async function lockFolder(folder: string, concurrency: number) {
   let inFlightBefore = 0
   for (let attempt = 1; attempt <= 5; attempt += 1) {
     const name = lockName(concurrency)
@@ -57,20 +42,19 @@ async function lockBySocket(folder: string, concurrency: number): Promise<Folder
     // If both saw each other, a random wait lets one come first. A process that is ending gets time to end.
     await sleep(50 + Math.random() * 200)
   }
-  return undefined
+  const advice = 'give each spool a folder of its own, or close the other one'
+  return refusePath(folder, `is open already, in this process or in another one: ${advice}`)
 }
 
-type Announced = Omit<FolderLock, 'inFlightBefore'>
-
 /** Listens on a socket of that name in the folder; `undefined` if another process considered the socket dead and removed it. */
-async function announce(folder: string, name: string): Promise<Announced | undefined> {
+async function announce(folder: string, name: string) {
   const path = join(folder, name)
   // Bound under another name: between binding and listening, a socket looks dead.
   const unfinished = `${path}.new`
   const server = createServer((socket) => socket.destroy()).listen(socketAddress(folder, unfinished))
   try {
     await once(server, 'listening')
-    await fs.rename(unfinished, path)
+    await (process.platform === 'win32' ? fs.writeFile(path, '') : fs.rename(unfinished, path))
   } catch (cause) {
     server.close()
     if (Object(cause).code === 'ENOENT') return undefined
@@ -87,12 +71,13 @@ async function announce(folder: string, name: string): Promise<Announced | undef
     }, watchIntervalMs).unref()
   })
   return {
+    /** Resolves when the lock is removed, so that another process may own the folder. */
     lost,
-    async release(inFlight = 0) {
+    /** Releases the folder. @param inFlight - how many deliveries the next process should suspect */
+    async release(inFlight = 0): Promise<void> {
       clearInterval(watch)
       watch = undefined
-      const isSuspect = inFlight > 0
-      await (isSuspect ? fs.rename(path, join(folder, lockName(inFlight))) : fs.rm(path, { force: true }))
+      await (inFlight > 0 ? fs.rename(path, join(folder, lockName(inFlight))) : fs.rm(path, { force: true }))
       await server[Symbol.asyncDispose]()
     },
   }
@@ -137,8 +122,9 @@ function lockName(inFlight: number): string {
   return `${randomBytes(6).toString('hex')}-${inFlight}.lock`
 }
 
-/** The address of a socket. Node.js would silently cut a longer one. */
+/** The address of a socket. Node.js would silently cut a longer one. Windows has pipes, with names of the whole machine. */
 function socketAddress(folder: string, path: string): string {
+  if (process.platform === 'win32') return `\\\\.\\pipe\\notification-subscriber-${basename(path, '.new')}`
   const shorter = relative('', path)
   const address = shorter.length < path.length ? shorter : path
   const tooMany = Buffer.byteLength(address) - maxSocketNameBytes
@@ -146,24 +132,4 @@ function socketAddress(folder: string, path: string): string {
     refusePath(folder, `is ${tooMany} bytes too long for the name of a Unix socket in it: use a shorter path`)
   }
   return address
-}
-
-/** Windows has no sockets in folders. A pipe also ends with its process, and its name is unique on the machine. */
-async function lockByPipe(folder: string): Promise<FolderLock | undefined> {
-  const server = createServer((socket) => socket.destroy()).listen(pipeName(await fs.realpath(folder)))
-  try {
-    await once(server, 'listening')
-  } catch (cause) {
-    if (Object(cause).code === 'EADDRINUSE') return undefined
-    refusePath(folder, 'cannot be locked', cause)
-  }
-  // There is no file to remove.
-  const lost = new Promise<void>(() => {})
-  return { inFlightBefore: 0, lost, release: () => server[Symbol.asyncDispose]() }
-}
-
-/** The name of the pipe that locks a folder. On Windows, names of folders ignore case. */
-export function pipeName(folder: string): string {
-  const hash = createHash('sha256').update(folder.toLowerCase()).digest('hex')
-  return `\\\\.\\pipe\\notification-subscriber-spool-${hash.slice(0, 32)}`
 }

@@ -31,9 +31,8 @@ export class Segment {
   readonly #folder: SpoolFolder
   /** Called when the file is removed. */
   readonly #onGone: (segment: Segment) => void
-  /** The waiting entries that memory knows, by offset, and the size of their lines. */
+  /** The waiting entries that memory knows, by offset. */
   readonly #entries = new Map<number, Entry>()
-  #entryBytes = 0
   /** Memory knows every entry before this place. */
   #readTo = 0
   #oldestUnreadAt: number
@@ -75,7 +74,8 @@ export class Segment {
 
   /** Whether nothing is added any more, and half of it is done: what still waits should move. */
   get isMostlyDone(): boolean {
-    return !this.isOpen && this.unread === 0 && this.#entryBytes * 2 <= this.size
+    const waiting = [...this.#entries.values()].reduce((sum, { length }) => sum + length, 0)
+    return !this.isOpen && this.unread === 0 && waiting * 2 <= this.size
   }
 
   /** Adds entries with one write and one sync. If that fails, cuts the file back to what was synced. @throws `SpoolError` */
@@ -130,16 +130,8 @@ export class Segment {
   async #know(bytes: Buffer, to: number, unread: number): Promise<Entry[]> {
     const from = this.#readTo
     const { entries, damagedAt } = contentOf(bytes, this.id, to - from)
-    const found = entries.map((each) => ({
-      ...each,
-      segment: this,
-      offset: from + each.offset,
-      isDone: false,
-    }))
-    for (const entry of found) {
-      this.#entries.set(entry.offset, entry)
-      this.#entryBytes += entry.length
-    }
+    const found = entries.map((one) => ({ ...one, segment: this, offset: from + one.offset, isDone: false }))
+    for (const entry of found) this.#entries.set(entry.offset, entry)
     this.unread -= unread
     this.#readTo = to
     for (const offset of damagedAt) this.#reportDamage(from + offset)
@@ -155,7 +147,7 @@ export class Segment {
       return true
     }
     this.#reportDamage(entry.offset)
-    this.#forget(entry)
+    this.#entries.delete(entry.offset)
     await this.#dropIfDone()
     return false
   }
@@ -163,10 +155,6 @@ export class Segment {
   #reportDamage(offset: number): void {
     this.#isDamaged = true
     this.#folder.reports.damaged(this.name, offset)
-  }
-
-  #forget(entry: Entry): void {
-    if (this.#entries.delete(entry.offset)) this.#entryBytes -= entry.length
   }
 
   /** So many bytes from a position, or up to the end. Empty if another program removed the file. */
@@ -192,7 +180,7 @@ export class Segment {
     if (isLast && !(this.isOpen && this.#isAppending)) return this.#drop()
     const sorted = [...entries].sort((a, b) => a.offset - b.offset)
     await this.#withFile((file) => writeStates(file, sorted)).catch(unlessGone)
-    for (const entry of done) this.#forget(entry)
+    for (const { offset } of done) this.#entries.delete(offset)
     await this.#dropIfDone()
   }
 
@@ -214,7 +202,6 @@ export class Segment {
       await (this.#isDamaged ? this.#folder.keepDamaged(this.name) : this.#folder.remove(this.name))
     }
     this.#entries.clear()
-    this.#entryBytes = 0
     this.size = 0
     if (!this.isOpen) this.#onGone(this)
   }

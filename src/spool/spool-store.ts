@@ -44,12 +44,12 @@ interface StoreOptions {
   readonly path: string
   readonly maxBytes: number
   readonly reports: SpoolReports
-  /** Aborted when `close` stops waiting. */
-  readonly ending: AbortSignal
 }
 
 export class SpoolStore {
   readonly letters: DeadLetters
+  /** Set when `close` waits no longer. */
+  isEnding = false
   readonly #options: StoreOptions
   readonly #folder: SpoolFolder
   readonly #segments = new Set<Segment>()
@@ -281,15 +281,14 @@ export class SpoolStore {
   /** Removes a finished entry. While the disk fails, the entry stays in flight, so it is not delivered again. */
   async remove(entry: Entry): Promise<void> {
     entry.isDone = true
-    const { ending } = this.#options
-    for (let failures = 0; failures === 0 || !ending.aborted; failures += 1) {
+    for (let failures = 0; failures === 0 || !this.isEnding; failures += 1) {
       try {
         return await entry.segment.settle(entry)
       } catch (err) {
         const message = 'Removing a delivery that is done failed, will be repeated'
         if (failures === 0) this.#options.reports.loss('error', { event: 'spool.write-failed', err }, message)
       }
-      await sleep(diskRetryMs, undefined, { signal: ending }).catch(() => {})
+      await sleep(diskRetryMs)
     }
   }
 
