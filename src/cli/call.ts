@@ -46,9 +46,8 @@ export async function callService<Result>(given: ServiceCall<Result>): Promise<R
       )
     }
     if (error instanceof ConfigurationError) {
-      throw new UsageError(
-        `${formatIssues(error.issues)}. Set the variables, or name a file that does: --dotenv .env`,
-      )
+      const advice = 'Set or correct them in the environment, or in the file that --dotenv names'
+      throw new UsageError(`${formatIssues(error.issues)}. ${advice}`)
     }
     if (error instanceof InvalidRequestError) {
       const sentences = error.issues.map(({ path, message }) => sentenceAbout(flagOf(path), message))
@@ -56,10 +55,27 @@ export async function callService<Result>(given: ServiceCall<Result>): Promise<R
     }
     if (!(error instanceof NotificationError)) throw error
     const next = nextStepAfter(error, operation) ?? findCause
-    const { code, message } = error
+    const { code } = error
+    const message = inFlagsAndVariables(error.message)
     terminal.event('failed', { code, status: 'status' in error ? error.status : undefined, message, next })
     throw new CommandFailure(`✘ ${code}: ${message}\n  → ${next}`)
   } finally {
     stopListening()
   }
+}
+
+/** A message of the client, which names options, as the command line names them. */
+function inFlagsAndVariables(message: string): string {
+  return message
+    .replace(/`recreateIfExists: true`/g, '--recreate-if-exists')
+    .replace(/, see error\.body| See error\.body\./g, '')
+    .replace(/the option `routes\.(\w+)`/g, (_, operation) => `NOTIFICATION_${operation.toUpperCase()}_ROUTE`)
+    .replace(/check `auth`/g, 'check them')
+    .replace(
+      /`(authUrl|baseUrl|domain|client\w+|credentialsEncoding)(?:: '([\w-]+)')?`/g,
+      (_, option, value) => {
+        const variable = `NOTIFICATION_${option.replace(/[A-Z]/g, '_$&').toUpperCase()}`
+        return value === undefined ? variable : `${variable}=${value}`
+      },
+    )
 }

@@ -4,7 +4,7 @@ import { type ParseArgsConfig, parseArgs, parseEnv } from 'node:util'
 import type { Environment } from '../client/environment.js'
 import { readUpTo } from '../shared/bounded-bytes.js'
 import { headerName, headerValue } from '../shared/headers.js'
-import { didYouMean, messageOf } from '../shared/text.js'
+import { certificatesIn, didYouMean, messageOf } from '../shared/text.js'
 import type { Terminal } from './terminal.js'
 
 export interface Command {
@@ -140,6 +140,17 @@ export async function contentOf(flag: string, file: string | undefined): Promise
 function encodingOf([first, second]: Uint8Array): string {
   if (first === 0xff && second === 0xfe) return 'utf-16le'
   return first === 0xfe && second === 0xff ? 'utf-16be' : 'utf-8'
+}
+
+/**
+ * The certificates in the file that a flag names, or nothing if the flag is not given.
+ *
+ * @throws `UsageError` for a file that cannot be read, or holds no certificate
+ */
+export async function certificatesOf(flag: string, file: string | undefined): Promise<string | undefined> {
+  const text = await contentOf(flag, file)
+  if (text === undefined || certificatesIn(text).length > 0) return text
+  throw new UsageError(`${flag} names a file that holds no PEM certificate (-----BEGIN CERTIFICATE-----)`)
 }
 
 /**

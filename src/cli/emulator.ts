@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { Emulator, EmulatorOptions } from '../emulator/index.js'
 import { clientVariables } from '../emulator/words.js'
 import { ConfigurationError } from '../errors.js'
-import { type Command, type CommandContext, contentOf, readFlags, UsageError } from './command.js'
+import { type Command, type CommandContext, certificatesOf, readFlags, UsageError } from './command.js'
 import { envFileAt, envLines, type Variables, writeEnvFile } from './env-file.js'
 import { printEvents } from './event-lines.js'
 import { onInterruption } from './signals.js'
@@ -30,7 +30,7 @@ export const emulatorCommand: Command = { help, run }
 
 async function run(args: string[], { terminal }: CommandContext): Promise<number> {
   const flags = readFlags('emulator', args, flagTypes)
-  const callbackCa = await contentOf('--callback-ca', flags['callback-ca'])
+  const callbackCa = await certificatesOf('--callback-ca', flags['callback-ca'])
   const envFile = flags['write-env'] && (await envFileAt(flags['write-env']))
   // Listens for signals before it writes, so that a signal does not end the process halfway.
   const interrupted = untilInterrupted()

@@ -19,6 +19,8 @@ export type CalledOperation = 'token' | 'create' | Operation
 const recreate =
   'run it again with --recreate-if-exists: that leaves exactly one subscription, and prints its ID'
 
+const itsId = 'its ID, the `subscriptionId` of its deliveries'
+
 /** What a call whose answer is missing may have done, and what to do. */
 export const afterNoAnswer: Readonly<Record<CalledOperation, string>> = {
   token: 'Run it again',
@@ -36,8 +38,8 @@ export function nextStepAfter(error: AnyNotificationError, operation: CalledOper
         : nextAfterTokenRefusal(error.status, error.error)
     case 'SUBSCRIPTION_CONFLICT':
       return error.reason === 'partial-overlap'
-        ? 'Unsubscribe the other subscription by its ID, or leave out the users and types that it has'
-        : 'If the other subscription is identical, add --recreate-if-exists; otherwise unsubscribe it by its ID'
+        ? `Unsubscribe the other subscription by ${itsId}, or leave out the users and types that it has`
+        : `If the other subscription is identical, add --recreate-if-exists; otherwise unsubscribe it by ${itsId}`
     case 'SUBSCRIPTION_NOT_FOUND':
       return operation === 'update'
         ? `If the subscription has ended, create it again with subscribe. If it still delivers, ${anotherRoute(operation)}`

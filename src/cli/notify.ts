@@ -4,7 +4,7 @@ import type { NotifyAnswer } from '../emulator/page/actions.js'
 import type { Issue } from '../errors.js'
 import { notificationTypes } from '../notification-types.js'
 import { parsedUrl } from '../shared/addresses.js'
-import { isAbsent, isOk } from '../shared/statuses.js'
+import { isAbsent, isOk, isUnauthorized } from '../shared/statuses.js'
 import { excerpt, messageOf } from '../shared/text.js'
 import { parseJson } from '../shared/validation.js'
 import { type Command, type CommandContext, readFlags, required, UsageError } from './command.js'
@@ -150,6 +150,16 @@ function flagOf([field, ...below]: Issue['path']): string {
   return [field === 'username' ? '--user' : `--${String(field)}`, ...below].join('.')
 }
 
+/** What to do after callbacks that failed, if their errors say it. */
+function nextAfter(results: NotifyAnswer['results']): string | undefined {
+  if (results.some(({ status }) => status !== undefined && isUnauthorized(status))) {
+    return "See callback.refused in the receiver's log"
+  }
+  return results.some(({ error }) => /certificate/.test(error ?? ''))
+    ? 'To trust the certificate, start the emulator with --callback-ca'
+    : undefined
+}
+
 function printAnswer(
   terminal: Terminal,
   { type, username, category }: Notification,
@@ -164,6 +174,8 @@ function printAnswer(
       `${mark} ${type} to subscription ${subscriptionId} at ${excerpt(callbackUrl, 200)}: ${outcome}${end}`,
     )
   }
+  const next = nextAfter(results)
+  if (next !== undefined) terminal.line(`  → ${next}`)
   if (results.length > 0) return
   terminal.event('unsent', { type, username, category, subscribed, subscribedCount })
   const wanted = `${excerpt(type, 80)} of ${excerpt(username, 80)}`

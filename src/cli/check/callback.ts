@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { durationInWords } from '../../emulator/words.js'
 import { ConfigurationError, type ConnectionError, TimeoutError } from '../../errors.js'
-import { toConnectionError } from '../../http/connection-error.js'
+import { isOfProxy, toConnectionError } from '../../http/connection-error.js'
 import { Deadline } from '../../http/deadline.js'
 import { addressBelow, type Transport } from '../../http/exchange.js'
 import { intermediaryOf } from '../../http/intermediary.js'
@@ -20,13 +20,15 @@ import {
   isWrongMethod,
 } from '../../shared/statuses.js'
 import { excerpt } from '../../shared/text.js'
-import { certificateProblem, correctProxy, nextAfterConnection } from '../next-step.js'
+import { certificateProblem, correctProxy } from '../next-step.js'
 import { type CheckStep, failed, passed, skipped, unknown } from './step.js'
 
 export interface CallbackCheck {
   readonly callbackUrl: URL
   /** The headers with which the receiver authenticates callbacks. */
   readonly secrets: Readonly<Record<string, string>>
+  /** What `--secret` names: headers, and where their values are. */
+  readonly sources: readonly string[]
   readonly timeoutMs: number
   /** Certificates in PEM to trust in addition to the public authorities. */
   readonly ca: string | undefined
@@ -112,14 +114,14 @@ async function post(
     const values = Object.values(secrets)
     if ('status' in answer) {
       const location = redact(targetOf(answer.header('location')), values)
-      const other = intermediaryOf(answer) ?? (isPage(answer.body) ? 'HTML page' : undefined)
+      const other = intermediaryOf(answer) ?? (isPage(answer.body) ? 'an HTML page' : undefined)
       const durationMs = Math.round(performance.now() - startedMs)
       return { status: answer.status, location, other, durationMs }
     }
     const { error, requestSent } = answer
     if (error instanceof TimeoutError) return late
     const failure = toConnectionError(error, { host: address.host, secrets: values }, requestSent)
-    return { problem: failure.message, ...nextAfter(failure, address.host) }
+    return { problem: failure.message, ...afterFailure(failure, address.host) }
   } catch (error) {
     // The variable of the proxy has no usable value.
     if (error instanceof ConfigurationError) return { problem: error.message, next: correctProxy }
@@ -129,34 +131,42 @@ async function post(
   }
 }
 
-function nextAfter(failure: ConnectionError, host: string): { next: string; isUntrusted?: boolean } {
+function afterFailure(
+  failure: ConnectionError,
+  host: string,
+): { problem?: string; next: string; isUntrusted?: boolean } {
   if (failure.requestSent) return { next: lookIntoLog }
-  const problem = certificateProblem(failure)
-  if (problem === 'untrusted') {
-    return {
-      next: `${trustedByService}. To go on here, name its authority: --callback-ca`,
-      isUntrusted: true,
-    }
+  if (isOfProxy(failure)) return { next: `${correctProxy}. Whether the service reaches it is not shown` }
+  switch (certificateProblem(failure)) {
+    case 'untrusted':
+      return {
+        problem: `The certificate of ${host} is signed by an authority that is not trusted here`,
+        next: `${trustedByService}. To go on here, name its authority: --callback-ca`,
+        isUntrusted: true,
+      }
+    case 'wrong':
+      return { next: 'The service refuses it, too: replace the certificate, or correct the address' }
   }
-  if (problem === 'wrong')
-    return { next: 'The service refuses it, too: replace the certificate, or correct the address' }
-  return { next: nextAfterConnection(failure) ?? `Is your app running, and does it listen at ${host}?` }
+  const { code = '' }: { code?: string } = Object(failure.cause)
+  if (code === 'ENOTFOUND') return { next: 'Correct the name, or create its DNS record' }
+  if (/^ERR_SSL_(?:WRONG_VERSION|PACKET_LENGTH)/.test(code))
+    return { next: 'The port answers, but not in TLS' }
+  return { next: `Is your app running, and does it listen at ${host}?` }
 }
 
 function stepOf(
   name: string,
   answer: ReceiverReply,
   expected: 'refused' | 'accepted',
-  { secrets }: CallbackCheck,
+  { sources }: CallbackCheck,
 ): CheckStep {
   if ('problem' in answer) return failed(name, answer.problem, answer.next)
   const { status, location, other, durationMs } = answer
   const shown = other === undefined ? `${status}` : `${status} (${other})`
   if (other !== undefined && (isSuccess(status) || isAboutCredentials(status))) {
-    const message = `whether your receiver answered ${shown}`
-    const next =
-      'Is a login, a tunnel or a web server in front of your app? See whether its log has the delivery'
-    return unknown(name, message, next)
+    const message = `${other} answered with ${status}, so something in front of your receiver may have`
+    const next = 'Is a login, a tunnel or a web server in front of it? See whether its log has the delivery'
+    return { name, outcome: 'unknown', message, next }
   }
   const outcome = isSuccess(status) ? 'accepted' : isAboutCredentials(status) ? 'refused' : undefined
   if (outcome === expected) return passed(name, `${outcome} with ${status} in ${durationInWords(durationMs)}`)
@@ -168,7 +178,7 @@ function stepOf(
     )
   }
   if (outcome === 'refused') {
-    const next = `Does the receiver expect the header ${Object.keys(secrets).join(', ')} with the value that the file holds?`
+    const next = `Does the receiver expect what --secret ${sources.join(' --secret ')} sends? See callback.refused in its log`
     return failed(name, `refused with ${status}`, next)
   }
   if (isRedirect(status)) {

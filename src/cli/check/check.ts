@@ -8,7 +8,7 @@ import { formatIssues, issuesOf, ownMessages } from '../../shared/validation.js'
 import {
   type Command,
   type CommandContext,
-  contentOf,
+  certificatesOf,
   namedValuesOf,
   readFlags,
   required,
@@ -25,8 +25,8 @@ import { type CheckStep, skipped, unknown } from './step.js'
 
 const endedSubscriptions = unknown(
   'Subscriptions',
-  'whether a subscription of yours has ended: the service ends it after three failed callbacks in a row, and no call lists it',
-  'If notifications stay away, create it again: notification-subscriber subscribe with --recreate-if-exists',
+  'whether a subscription of yours has ended, and which secret it sends: the service ends it after three failed callbacks in a row, and no call lists it',
+  'Run subscribe without --recreate-if-exists: 409 means still active, 201 means that it had ended and is active again. Its secret is set by update ID --parameter',
 )
 
 const defaultCallbackTimeoutMs = 5_000
@@ -141,7 +141,7 @@ async function callbackOf(
   env: Environment,
 ): Promise<CallbackCheck | undefined> {
   const { 'callback-url': callbackUrl, secret = [], lifecycle } = flags
-  const callbackCa = await contentOf('--callback-ca', flags['callback-ca'])
+  const callbackCa = await certificatesOf('--callback-ca', flags['callback-ca'])
   if (callbackUrl === undefined) {
     if (secret.length === 0) return undefined
     throw new UsageError('--secret is for --callback-url, which is missing')
@@ -156,6 +156,7 @@ async function callbackOf(
   return {
     callbackUrl: new URL(callbackUrl),
     secrets: await namedValuesOf('--secret', secret, env),
+    sources: secret,
     timeoutMs: timeoutOf(flags['callback-timeout-ms']),
     ca: [ca, callbackCa].filter(Boolean).join('\n') || undefined,
   }

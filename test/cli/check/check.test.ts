@@ -31,8 +31,8 @@ test('everything right is a tick for each step, and exit code 0', async () => {
     ✔ Callback with the secret: accepted with 204 in <duration>
     ? Callback certificate: cannot be proven here: whether the service trusts the certificate: only the certificates that you name do
       → The service must trust it, too: use a certificate of a public authority, or ask the operator of the service
-    ? Subscriptions: cannot be proven here: whether a subscription of yours has ended: the service ends it after three failed callbacks in a row, and no call lists it
-      → If notifications stay away, create it again: notification-subscriber subscribe with --recreate-if-exists
+    ? Subscriptions: cannot be proven here: whether a subscription of yours has ended, and which secret it sends: the service ends it after three failed callbacks in a row, and no call lists it
+      → Run subscribe without --recreate-if-exists: 409 means still active, 201 means that it had ended and is active again. Its secret is set by update ID --parameter
     ✔ Create: answered 201 with subscription 1, as documented
     ✔ Duplicate: answered 409, as documented
     ✔ Overlap with recreateIfExists: answered 409, as documented

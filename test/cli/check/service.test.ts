@@ -66,7 +66,8 @@ test('messages about a service that fails: the reviewed page', async () => {
   }
   for (const prefix of ['/v1', '/api', '/api/subscriptions']) {
     const changes = { NOTIFICATION_BASE_URL: fixture.emulator.baseUrl + prefix }
-    await addFailure(`${prefix} in front of the path`, 'Authorization', changes)
+    const step = prefix === '/api/subscriptions' ? 'Configuration' : 'Authorization'
+    await addFailure(`${prefix} in front of the path`, step, changes)
   }
   await expectPage('check-of-a-service', messages)
 })

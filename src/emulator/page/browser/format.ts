@@ -1,4 +1,5 @@
 /** How addresses, numbers and names are written; src/emulator/words.ts has what the terminal writes, too. */
+import { isUnauthorized } from '../../../shared/statuses.js'
 import { clock, injectedFault, isFailed } from '../../words.js'
 import type { CallbackView, EntryView, RequestView } from '../views.js'
 
@@ -34,7 +35,10 @@ export function reasonOf(entry: RequestView | CallbackView): string | undefined 
   if (!isFailed(entry)) return undefined
   const refusal = entry.kind === 'request' ? entry.refusal?.message : undefined
   const error = entry.error?.startsWith(injectedFault) ? undefined : entry.error
-  return refusal ?? (textOf(entry.answer?.body ?? '') || error)
+  // The receiver of this package answers a wrong secret without a body.
+  const isOfSecret = entry.kind === 'callback' && isUnauthorized(entry.status ?? 0)
+  const where = isOfSecret && error ? ": see callback.refused in the receiver's log" : ''
+  return refusal ?? (textOf(entry.answer?.body ?? '') || (error && error + where))
 }
 
 /** The beginning of a body; of an HTML page what a reader sees. */

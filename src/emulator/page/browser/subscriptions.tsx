@@ -91,7 +91,7 @@ function Line({ subscription }: { subscription: Listed }): JSX.Element {
   return (
     <>
       <span class="row-title">
-        {nameList(usernames)} <span class="id">#{subscriptionId}</span>
+        <Breakable text={nameList(usernames)} /> <span class="id">#{subscriptionId}</span>
       </span>
       {end === undefined && <Pips failures={subscription.consecutiveFailures} />}
       <span class="about">
