@@ -70,6 +70,7 @@ const mistakes: Readonly<Record<string, readonly (readonly string[])[]>> = {
     [...url, '--secret', 'token=@package.json'],
     [...url, '--secret', 'token=env:UNSET'],
     [...url, '--secret', 'token=env:EMPTY'],
+    [...url, '--secret', 'token=env:SECRET', '--callback-ca', 'package.json'],
     [...url, '--secret', 'token=env:SECRET', '--secret', 'Token=env:SECRET'],
     ['stray'],
     [...url, '--lifecycle', '--username', 'alice', '--callback-timeout-ms', '0'],

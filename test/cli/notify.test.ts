@@ -79,6 +79,16 @@ describe('notification-subscriber notify', () => {
     ])
   })
 
+  test('says where the reason of a 401 and of an untrusted certificate is mended', async () => {
+    await created(emulator, { users: 'carol', url: receiver.url })
+    receiver.reactions.push(401)
+    const carol = ['--type', 'silenceHighOpened', '--user', 'carol']
+    expect((await notify(...carol)).stdout).toMatch(/status 401\n {2}→ See callback\.refused/)
+    await using stranger = await startEmulator()
+    await created(emulator, { users: 'carol', url: `${stranger.baseUrl}/` })
+    expect((await notify(...carol)).stdout).toMatch(/→ .*--callback-ca$/)
+  })
+
   test('without a match lists who is subscribed', async () => {
     for (let i = 0; i < 25; i++) await created(emulator, { users: `user-${i}`, types: 'call-score' })
     const { code, stdout } = await notify(...lowEnergy.slice(0, 2), '--user', 'nobody')
@@ -89,9 +99,9 @@ describe('notification-subscriber notify', () => {
       '  Subscribed are:',
       expect.stringMatching(/^ {4}\d+ {2}user-24: call-score$/),
     ])
-    expect(lines.at(-1)).toBe('    and 6 more')
+    expect(lines.at(-1)).toBe('    and 8 more')
     const unsent = JSON.parse((await notify(...lowEnergy.slice(0, 2), '--user', 'nobody', '--json')).stdout)
-    expect(unsent).toMatchObject({ event: 'unsent', username: 'nobody', subscribedCount: 26 })
+    expect(unsent).toMatchObject({ event: 'unsent', username: 'nobody', subscribedCount: 28 })
     expect(unsent.subscribed).toHaveLength(20)
   })
 

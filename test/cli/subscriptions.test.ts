@@ -153,16 +153,6 @@ describe('messages about a command that fails', () => {
     }
     await expectPage('commands-that-call', messages)
   })
-
-  test.each(Object.entries(commands))(
-    '%s without variables names them, with exit code 2',
-    async (_, [command, args]) => {
-      const env = { CALLBACK_TOKEN: 'hush' }
-      const { code, stdout, stderr } = await call(command, args, env)
-      expect([code, stdout]).toEqual([2, ''])
-      expect(stderr).toMatch(/^`NOTIFICATION_BASE_URL` is missing: .*--dotenv/)
-    },
-  )
 })
 
 test('Ctrl-C ends a call, says what it may have done, and the exit code is 130', async () => {

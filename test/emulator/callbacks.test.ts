@@ -179,28 +179,6 @@ describe('failed callbacks (docs/service.md, States)', () => {
     await created(emulator, { url: receiver.url })
   })
 
-  test('a success in between begins the count anew', async () => {
-    await created(emulator, { url: receiver.url })
-    const counts = []
-    for (const reaction of [500, 500, 200, 500, 500, 299, 500]) {
-      receiver.reactions.push(reaction)
-      await emulator.notify(lowEnergy)
-      counts.push(emulator.subscriptions[0]?.consecutiveFailures)
-    }
-    expect(counts).toEqual([1, 2, 0, 1, 2, 0, 1])
-  })
-
-  test('failures are counted for each subscription on its own', async () => {
-    await using emulator = await startEmulator()
-    await using good = await Receiver.start(emulator)
-    await using bad = await Receiver.start(emulator)
-    const survivor = await created(emulator, { url: good.url })
-    await created(emulator, { url: bad.url })
-    bad.reactions.push(500, 500, 500)
-    for (let i = 0; i < 3; i++) await emulator.notify(lowEnergy)
-    expect(emulator.subscriptions.map(({ subscriptionId }) => subscriptionId)).toEqual([survivor])
-  })
-
   test('callbacks that still queue when their subscription ends are not sent', async () => {
     await using emulator = await startEmulator({ callbackTimeoutMs: 60_000 })
     await using receiver = await Receiver.start(emulator)

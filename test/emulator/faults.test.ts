@@ -164,14 +164,6 @@ describe('injected faults of callbacks', () => {
     expect(await statuses()).toEqual([204, 500])
     expect(await statuses()).toEqual([204, 204])
   })
-
-  test('clearFaults() removes them before a request meets them', async () => {
-    await using receiver = await Receiver.start(emulator)
-    emulator.injectFault('callback', { status: 500 }, { times: 9 })
-    await created(emulator, { url: receiver.url })
-    emulator.clearFaults()
-    expect(await emulator.notify(lowEnergy)).toMatchObject([{ status: 204 }])
-  })
 })
 
 describe('a fault that could never happen is refused, and nothing is injected', () => {

@@ -44,6 +44,13 @@ const causes: Readonly<
     /does it listen at 127\.0\.0\.1/,
     () => checked(callback(`https://127.0.0.1:${refusingPort}/n`)),
   ],
+  'callback port without TLS': [
+    /answers, but not in TLS/,
+    async () => {
+      await using app = await serve(toNodeHandler(receiver))
+      return await checked(callback(app.url.replace('http:', 'https:')))
+    },
+  ],
   'unreachable service': [
     /NOTIFICATION_BASE_URL/,
     () => checked([], { NOTIFICATION_BASE_URL: `https://127.0.0.1:${refusingPort}` }),
@@ -99,7 +106,9 @@ test('every cause leads to a sentence that names the next step', async () => {
     const { message = '', next = '' } = (await shown()) ?? {}
     vi.unstubAllEnvs()
     expect(next, cause).toMatch(expected)
-    messages[cause] = `${message}\n  → ${next}`.replace(/(127\.0\.0\.1):\d+/g, '$1:<port>')
+    // Of OpenSSL's own words none stays the same.
+    const shownMessage = message.replace(/ \([\dA-F]+:error:.*\)$/, '')
+    messages[cause] = `${shownMessage}\n  → ${next}`.replace(/(127\.0\.0\.1):\d+/g, '$1:<port>')
   }
   await expectPage('causes', messages)
 })

@@ -128,15 +128,6 @@ describe('RFC 5280: the certificates of the emulator', () => {
     expect(server.checkPrivateKey(createPrivateKey(certificate.tls.key))).toBe(true)
   })
 
-  test('PEM has lines of 64 characters (RFC 7468)', () => {
-    const { ca, tls } = createLoopbackCertificate()
-    for (const pem of [ca, tls.cert]) {
-      expect(pem).toMatch(
-        /^-----BEGIN CERTIFICATE-----\n([\w+/]{64}\n)+[\w+/=]{1,64}\n-----END CERTIFICATE-----\n$/,
-      )
-    }
-  })
-
   test('every start has an authority, a key and serial numbers of its own', () => {
     const [first, second] = [read(createLoopbackCertificate()), read(createLoopbackCertificate())]
     const serialNumbers = [first, second].flatMap(({ authority, server }) => [

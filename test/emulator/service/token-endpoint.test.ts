@@ -1,5 +1,4 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose'
-import { NotificationClient } from 'notification-subscriber'
 import { type Emulator, type EmulatorOptions, startEmulator } from 'notification-subscriber/emulator'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { expectPage } from '../../support/message-page.js'
@@ -52,15 +51,6 @@ describe('the token endpoint (docs/service.md, Endpoints)', () => {
     const empty = await requestToken(emulator, { body: 'grant_type=client_credentials&scope=' })
     expect(JSON.parse(empty.body)).not.toHaveProperty('scope')
     expect(decodeJwt(JSON.parse(empty.body).access_token)).not.toHaveProperty('scope')
-  })
-
-  test('accepts a client that sends its secret in the body', async () => {
-    const { auth } = emulator.clientOptions
-    await using client = new NotificationClient({
-      ...emulator.clientOptions,
-      auth: { ...auth, clientAuthentication: 'body' },
-    })
-    expect(await client.getAccessToken()).toMatch(/^eyJ/)
   })
 
   test('accepts client ID and secret in the form instead of the header', async () => {
