@@ -6,18 +6,11 @@ import { redact } from '../shared/redact.js'
 import { excerpt } from '../shared/text.js'
 import { parseJson } from '../shared/validation.js'
 
-export interface TokenClaims {
-  /** Who issued the token. */
-  readonly iss: string | undefined
-  /** The client that it was issued to. */
-  readonly azp: string | undefined
-  /** When it expires, in seconds since 1970. */
-  readonly exp: number | undefined
-  readonly scope: string | undefined
-}
+/** `exp` is in seconds since 1970. */
+export type TokenClaims = NonNullable<ReturnType<typeof claimsOf>>
 
 /** The claims, with texts cut and without the client secret; `undefined` if the token is not a JWT. */
-export function claimsOf(token: string, env: Environment): TokenClaims | undefined {
+export function claimsOf(token: string, env: Environment) {
   const payload = parseJson(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'))
   if (payload === undefined) return undefined
   const { iss, azp, exp, scope }: Record<string, unknown> = Object(payload)
@@ -37,12 +30,8 @@ export function hasExpired({ exp }: TokenClaims): boolean {
   return exp !== undefined && exp * 1000 <= Date.now()
 }
 
-export function describeClaims({
-  iss = 'missing',
-  azp = 'missing',
-  exp,
-  scope = 'none',
-}: TokenClaims): string {
+export function describeClaims(claims: TokenClaims): string {
+  const { iss = 'missing', azp = 'missing', exp, scope = 'none' } = claims
   const remainingMs = exp === undefined ? 0 : exp * 1000 - Date.now()
   const inWords = durationInWords(Math.abs(remainingMs))
   const expiry = remainingMs > 0 ? `expires in ${inWords}` : `expired ${inWords} ago`

@@ -48,14 +48,9 @@ const flagTypes = {
 type Flags = Partial<Record<Exclude<keyof typeof flagTypes, 'json'>, string>>
 
 /** The request to the page's server, which fills in missing fields and checks the rest. */
-interface Notification {
-  readonly type: string
-  readonly username: string
-  readonly category: string | undefined
-  readonly payload: object | undefined
-}
+type Notification = ReturnType<typeof notificationOf>
 
-function notificationOf({ type, user, category, payload }: Flags): Notification {
+function notificationOf({ type, user, category, payload }: Flags) {
   return {
     type: required('--type', type, 'name the notification to send'),
     username: required('--user', user, 'name the user that the notification is about'),

@@ -157,24 +157,17 @@ export function madeBy(intermediary: string): string {
   return `${intermediary}, and not the service,`
 }
 
-/** How a call to the service ended. */
-export interface TriedCall {
-  /** Of the answer, if there was one. */
-  readonly status: number | undefined
-  /** What made the answer instead of the service. */
-  readonly intermediary: string | undefined
-  /** Of a call that failed: may show the body of an answer. */
-  readonly error: NotificationError | undefined
-}
+/** How a call to the service ended: the answer's status, what made it instead of the service, and the call's error. */
+export type TriedCall = Awaited<ReturnType<typeof tryCall>>
 
-export async function tryCall(call: (options: CallOptions) => Promise<unknown>): Promise<TriedCall> {
+export async function tryCall(call: (options: CallOptions) => Promise<unknown>) {
   let status: number | undefined
   const onResponse = (response: ResponseSummary) => {
     status = response.status
   }
   try {
     await call({ onResponse })
-    return { status, intermediary: undefined, error: undefined }
+    return { status }
   } catch (error) {
     if (!(error instanceof NotificationError)) throw error
     const answer = error instanceof OutcomeUnknownError ? error.cause : error

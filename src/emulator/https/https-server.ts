@@ -10,25 +10,14 @@ import type { KeyAndCertificate } from './certificate.js'
 
 type Handler = (request: IncomingRequest) => Promise<Response>
 
-export interface HttpsServer {
-  /** `https://<host>:<port>`, with 127.0.0.1 if it listens on all addresses. */
-  readonly baseUrl: string
-  /** Answers requests with what `handle` resolves with. If it rejects, the connection breaks. */
-  answerWith(handle: Handler): void
-  /** Stops listening and closes every connection, also those with a request in flight. */
-  close(): Promise<void>
-}
+export type HttpsServer = Awaited<ReturnType<typeof listenHttps>>
 
 /**
- * Starts a server.
+ * Starts a server. Its `baseUrl` has 127.0.0.1 if it listens on all addresses.
  *
  * @throws `ConfigurationError` if host or port cannot be listened on
  */
-export async function listenHttps(
-  { key, cert }: KeyAndCertificate,
-  host: string,
-  port: number,
-): Promise<HttpsServer> {
+export async function listenHttps({ key, cert }: KeyAndCertificate, host: string, port: number) {
   const server = createServer({ key, cert })
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
@@ -38,11 +27,13 @@ export async function listenHttps(
   const baseUrl = `https://${reachableHost(host)}:${await listen(server, host, port)}`
   return {
     baseUrl,
-    answerWith(handle) {
+    /** Answers requests with what `handle` resolves with. If it rejects, the connection breaks. */
+    answerWith(handle: Handler) {
       server.on('request', (incoming, outgoing) => {
         answer(handle, incoming, outgoing).catch(() => incoming.socket.destroy())
       })
     },
+    /** Stops listening and closes every connection, also those with a request in flight. */
     async close() {
       const closed = once(server, 'close')
       server.close()

@@ -15,20 +15,16 @@ import { EventStream } from './events.js'
 import { masked, plain } from './mask.js'
 import type { PageHost } from './views.js'
 
-export interface PageServer {
-  /** `http://127.0.0.1:<port>/<token>/`: every program that knows this address can use all actions of the page. */
-  readonly url: string
-  /** Stops listening and closes every connection, open streams of events included. */
-  close(): Promise<void>
-}
+export type PageServer = Awaited<ReturnType<typeof startPageServer>>
 
 /**
- * Starts the page of an emulator, always on 127.0.0.1.
+ * Starts the page of an emulator, always on 127.0.0.1. Every program that knows the address `url` can use all actions of the
+ * page. `close` closes every connection, open streams of events included.
  *
  * @param requestedPort - 0 for any free one
  * @throws `ConfigurationError` for a port in use, or if the file of the page is missing
  */
-export async function startPageServer(host: PageHost, requestedPort = 0): Promise<PageServer> {
+export async function startPageServer(host: PageHost, requestedPort = 0) {
   const html = await readPage()
   const token = randomBytes(18).toString('base64url')
   const server = createServer()

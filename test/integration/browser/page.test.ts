@@ -115,7 +115,7 @@ describe('the page', () => {
     await world.notify('bob')
     const page = await world.open(browser)
     await row(page, /empathyCueOpened #1.*for alice · {"error":"wrong token"}/).click()
-    await details(page).getByText('"wrong token"').waitFor()
+    await details(page).getByText('"wrong token"', { exact: true }).waitFor()
     await details(page).getByText('content-type').first().waitFor()
     const shown = () => details(page).textContent()
     expect(await shown()).toMatch(/^empathyCueOpened ?401.*{"error":"wrong token"}.*token••••••••POST https:/)

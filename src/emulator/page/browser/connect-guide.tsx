@@ -33,7 +33,7 @@ export function ConnectGuide({ service }: { service: ServiceView }): JSX.Element
           Subscribe in your app, and start it: <code>node --env-file=.env app.mjs</code>
         </p>
         <Snippet label="app.mjs" what="a first program" copied={program}>
-          {program}
+          <Breakable text={program} />
         </Snippet>
       </li>
     </ol>

@@ -196,7 +196,7 @@ function Subscription(props: DetailsProps & { subscription: SubscriptionView }):
     <>
       <Heading>Subscription #{subscriptionId}</Heading>
       <p class="muted">
-        {notificationTypes.join(', ')} of {nameList(usernames, shownUsers)}
+        <Breakable text={`${notificationTypes.join(', ')} of ${nameList(usernames, shownUsers)}`} />
       </p>
       <p class="mono">
         <Breakable text={subscription.callbackUrl} />
@@ -316,7 +316,9 @@ function Section(props: {
   return (
     <section>
       <div class="section-head">
-        <h3>{props.title}</h3>
+        <h3>
+          <Breakable text={props.title} />
+        </h3>
         {props.aside}
       </div>
       {props.children}

@@ -85,8 +85,10 @@ export function EntryLines(props: {
       </span>
       {single === undefined ? children : <Status entry={single} />}
       <span class="about">
-        <span class="mono">{clock(entry.at)}</span> {entry.kind === 'callback' && `for ${entry.username}`}
-        {entry.kind === 'callback' && single !== undefined && ' · '}
+        <span class="mono">{clock(entry.at)}</span>{' '}
+        {entry.kind === 'callback' && (
+          <Breakable text={`for ${entry.username}${single === undefined ? '' : ' · '}`} />
+        )}
         {entry.kind === 'ended' && <EndReason end={entry} />}
         {entry.kind === 'tokens-revoked' && 'every token issued until then is refused with 401'}
         {single !== undefined && <About entry={single} />}

@@ -7,6 +7,7 @@ import { Button, Choice, CloseButton, Field, Input, Problem } from './controls.j
 import { EntryLinks } from './entry.js'
 import { count, nameList } from './format.js'
 import { hrefOf } from './place.js'
+import { Breakable } from './text.js'
 
 type Category = SampleView['category']
 
@@ -165,7 +166,7 @@ function Recipients(props: {
   if (matching.length > 0) {
     return (
       <p class="notice-box good">
-        {count(matching.length, 'subscription gets', 'subscriptions get')} {about}:{' '}
+        {count(matching.length, 'subscription gets', 'subscriptions get')} <Breakable text={about} />:{' '}
         {matching.slice(0, 10).map(({ subscriptionId: id }) => (
           <a key={id} href={hrefOf({ view: 'subscription', id })}>
             #{id}{' '}
@@ -177,7 +178,9 @@ function Recipients(props: {
   }
   return (
     <div class="notice-box pending">
-      <p>No active subscription is for {about}.</p>
+      <p>
+        No active subscription is for <Breakable text={about} />.
+      </p>
       {subscriptions.slice(0, 3).map(({ subscriptionId, usernames, notificationTypes }) => (
         <p key={subscriptionId}>
           #{subscriptionId} is for {notificationTypes.join(', ')} of {nameList(usernames)}.

@@ -2,7 +2,7 @@
 import { Fragment, type JSX } from 'preact'
 
 /** After a separator of an address or a name, and before a capital letter in a word. */
-const breakPlace = /(?<=\w[/?&=_.@-])(?=[a-z])|(?<=\w[/?&=_])(?=\w)|(?<=[a-z])(?=[A-Z])/
+const breakPlace = /(?<=\w[/?&=_]|\/\/)(?=\w)|(?<=\w[.@-])(?=[a-z])|(?<=[a-z])(?=[A-Z])/
 
 /** An address or a name that breaks between its parts if it does not fit into a line. */
 export function Breakable({ text }: { text: string }): JSX.Element {
