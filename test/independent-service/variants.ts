@@ -119,22 +119,24 @@ const ids: readonly Variant[] = [
   { name: 'negative ids', service: { firstId: -1, idStep: -1 } },
   { name: 'largest ids', service: { firstId: Number.MAX_SAFE_INTEGER, idStep: -1 } },
   { name: 'smallest ids', service: { firstId: Number.MIN_SAFE_INTEGER } },
-  { name: 'ids as text in answers', service: { idAsText: ['answer'] } },
   { name: 'ids as text in answers and callbacks', service: { idAsText: ['answer', 'callback'] } },
   { name: 'negative ids as text', service: { firstId: -1, idStep: -1, idAsText: ['answer'] } },
 ]
 
 const transfer: readonly Variant[] = [
   { name: '200 for 201', service: { created: 200 }, differs: ['Create', 'Recreate'] },
-  { name: 'gzip where it is accepted', service: { gzip: 'accepted' } },
   { name: 'gzip where it is not accepted', service: { gzip: 'always' }, isUnreadable: true },
-  { name: 'chunked answers', service: { chunked: true } },
-  { name: 'a connection for each request', service: { close: true } },
+  { name: 'chunked answers, and gzip where it is accepted', service: { chunked: true, gzip: 'accepted' } },
   { name: 'HTTP/1.0', service: { http: '1.0' } },
-  { name: 'all below a prefix', service: { prefix: '/notifications/v2' } },
-  { name: 'a token type in capitals', service: { tokenType: 'BEARER' } },
+  {
+    name: 'all below a prefix, and a connection for each request',
+    service: { prefix: '/notifications/v2', close: true },
+  },
   { name: 'tokens that live for two seconds', service: { expiresIn: 2 } },
-  { name: 'a lifetime of tokens as text', service: { expiresInAsText: true } },
+  {
+    name: 'a token type in capitals, and its lifetime as text',
+    service: { tokenType: 'BEARER', expiresInAsText: true },
+  },
   { name: 'gzip of error bodies, which is not accepted', service: { gzip: 'errors' } },
   { name: 'the form is looked at before the credentials', service: { formFirst: true } },
   { name: 'permitted headers', service: { permittedHeaders: ['X-Tenant'] } },

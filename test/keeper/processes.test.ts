@@ -77,6 +77,7 @@ describe('processes share the work', () => {
     expect(perUserAndInterval).toBeLessThan(1.05)
     for (const { process } of world.nodes)
       expect(requests.some((each) => each.process === process)).toBe(true)
+    expect(world.gaps).toEqual([])
   })
 
   test('each of 10,000 users has one first process of three, in even shares', async () => {

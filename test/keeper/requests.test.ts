@@ -5,18 +5,6 @@ import { agents, nodeOf, problemCodes, settledWorld, statesOf, tellStories, worl
 
 tellStories()
 
-test.each([1, 2, 3])('at rest %i processes send one request per user and interval', async (processes) => {
-  const world = await settledWorld({ users: 50, processes })
-  await world.time.advance(30 * minute)
-  const before = world.requests.length
-  const intervals = 20
-  await world.time.advance(intervals * 15 * minute)
-  const perUserAndInterval = (world.requests.length - before) / 50 / intervals
-  expect(perUserAndInterval).toBeGreaterThan(0.98)
-  expect(perUserAndInterval).toBeLessThan(1.05)
-  expect(world.gaps).toEqual([])
-})
-
 test.each([1, 2, 3])('while deliveries arrive %i processes send none', async (processes) => {
   const world = await settledWorld({ users: 20, processes })
   const deliver = async (minutes: number) => {
