@@ -13,10 +13,7 @@ const peers = ['undici pool.request', 'ours on fetch', 'got', 'axios', 'ky'] as 
 
 export async function createRows(settings: Settings): Promise<Row[]> {
   return [
-    ...(await speedRows(settings, 'https', 64, peers)),
-    ...(await speedRows(settings, 'https', 256, ['undici pool.request'])),
-    // No encryption hides what the client itself costs.
-    ...(await speedRows(settings, 'http', 64, ['undici pool.request'])),
+    ...(await speedRows(settings)),
     // A server of its own, whose sockets are all of this client.
     ...(await withCreators('https', ['ours'], connections, ({ ours }, server) =>
       memoryRows(settings, ours, server),
@@ -24,18 +21,14 @@ export async function createRows(settings: Settings): Promise<Row[]> {
   ]
 }
 
-function speedRows<Name extends Exclude<Creator, 'ours'>>(
-  settings: Settings,
-  scheme: 'http' | 'https',
-  concurrency: number,
-  peers: readonly Name[],
-): Promise<Row[]> {
-  const names: ('ours' | Name)[] = ['ours', ...peers]
-  return withCreators(scheme, names, connections, async (remotes) => {
+function speedRows(settings: Settings): Promise<Row[]> {
+  const concurrency = 64
+  const names = ['ours', ...peers] as const
+  return withCreators('https', names, connections, async (remotes) => {
     const measured = await inTurns(oftener(settings), names, (name, runMs) =>
       remotes[name].call('run', { runMs, concurrency }),
     )
-    return comparisons(`create by ${scheme}, ${concurrency} at once`, measured, peers, [speed, cpuPerCall])
+    return comparisons(`create by https, ${concurrency} at once`, measured, peers, [speed, cpuPerCall])
   })
 }
 

@@ -10,7 +10,7 @@ const [one, many] = ['1', '100000'] as const
 const counts = [one, many] as const
 type Count = (typeof counts)[number]
 
-const connectionCounts = [1, 100, 1_000] as const
+const connectionCounts = [1, 1_000] as const
 
 export async function growthRows(settings: Settings): Promise<Row[]> {
   return [

@@ -20,7 +20,7 @@ export interface Comparison {
 }
 
 /** What no user takes instead: it does only a part of the work, and shows how fast the whole could be at best. */
-const limits = ['undici pool.request', 'bare node:http', 'JSON.parse', 'a bare append', 'without the spool']
+const limits = ['undici pool.request', 'bare node:http', 'JSON.parse', 'a synced append', 'without the spool']
 
 export const limitMark = 'limit: '
 

@@ -71,7 +71,7 @@ export function spoolRows(settings: Settings): Promise<Row[]> {
 /** The spool alone, beside queues on other engines, and beside the least that a synced write costs. */
 async function engineRows(settings: Settings): Promise<Row[]> {
   const queues = ['a queue on lmdb', 'a queue on classic-level'] as const
-  const engines = ['ours', ...queues, 'a bare append'] as const
+  const engines = ['ours', ...queues, 'a synced append'] as const
   return withEach<(typeof engines)[number], SpoolEngineFunctions, Row[]>(
     'spool-engine',
     engines,

@@ -97,7 +97,7 @@ const engines: Readonly<Record<string, (path: string) => Promise<Engine>>> = {
       close: () => db.close(),
     }
   },
-  async 'a bare append'(path) {
+  async 'a synced append'(path) {
     const file = await openFile(path, 'a')
     let group: string[] = []
     let written: Promise<void> = Promise.resolve()
