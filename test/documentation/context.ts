@@ -14,7 +14,6 @@ import type { Redis } from 'ioredis'
 import type Koa from 'koa'
 import type {
   Auth,
-  ClientCredentialsAuth,
   CreateSubscriptionInput,
   KeyValueStore,
   NotificationClient,
@@ -34,7 +33,6 @@ export declare const client: NotificationClient
 export declare const baseUrl: string
 export declare const clientId: string
 export declare const clientSecret: string
-export declare const credentials: ClientCredentialsAuth
 export declare const store: KeyValueStore
 export declare const subscriptionId: number
 export declare const wanted: CreateSubscriptionInput
@@ -61,6 +59,7 @@ export declare const crm: { agents(): Promise<string[]> }
 
 // Of the spool.
 export declare const spool: DeliverySpool
+export declare const notification: Notification
 export declare const work: (notification: Notification) => Promise<void>
 
 // Of servers and platforms.

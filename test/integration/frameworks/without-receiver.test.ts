@@ -1,7 +1,7 @@
 /** The routes of docs/receiver.md, Without a receiver: validation in a route of one's own. */
 import { createServer } from 'node:http'
 import express from 'express'
-import { InvalidDeliveryError, sampleDelivery } from 'notification-subscriber/webhooks'
+import { InvalidDeliveryError, sampleDelivery, verifySecrets } from 'notification-subscriber/webhooks'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { runBlock } from './support/page-blocks.js'
 import { startServer } from './support/running-server.js'
@@ -31,8 +31,19 @@ const routes: [name: string, start: () => Promise<{ send: Send; close(): Promise
   [
     'Express',
     async () => {
+      const shared = await sharedBlock()
+      const accept = shared.accept as (body: unknown) => Promise<void>
+      const secrets = shared.secrets as { token: string }
       const app = express()
-      await runBlock('Without a receiver (3)', { app, ...(await sharedBlock()) })
+      app.post(
+        '/notifications',
+        express.raw({ type: () => true, limit: '1mb' }),
+        async (request, response) => {
+          const isOurs = verifySecrets(request.headers, secrets)
+          if (isOurs) await accept(request.body)
+          response.status(isOurs ? 204 : 401).end()
+        },
+      )
       app.use(express.json())
       const { origin, close } = await startServer(createServer(app), 'http')
       return { send: sendTo(origin), close }
