@@ -90,11 +90,8 @@ export function sampleDelivery<
   overrides: SampleDeliveryOverrides<Given, Payloads> = {},
 ): SampleDelivery<Type, SamplePayload<Type, Payloads, Given>> {
   const { payloads = {}, ...values } = overrides
-  validate(
-    argumentsSchema(type, payloads),
-    { type, ...values },
-    configurationError('The sample delivery cannot be made'),
-  )
+  const refuse = configurationError('The sample delivery cannot be made')
+  validate(argumentsSchema(type, payloads), { type, ...values }, refuse)
   const { subscriptionId = 1, id = crypto.randomUUID(), time = Date.now() } = overrides
   const headers = { 'content-type': 'application/json', ...overrides.headers }
   const payload = { ...(!Object.hasOwn(payloads, type) && samplePayload(type)), ...Object(overrides.payload) }
@@ -116,18 +113,13 @@ export function samplePayload(type: string): Record<string, unknown> {
 
 /** Checks only the names: the values are checked with the delivery. */
 function argumentsSchema(type: string, payloads: PayloadSchemas) {
+  const types = [...Object.values(documentedNotificationTypes).flat(), ...Object.keys(payloads)]
+  const probable = didYouMean(String(type), types, (name) => `\`${name}\``)
   const unchecked = z.unknown().optional()
   const sample = Object.hasOwn(payloads, type) ? undefined : documentedPayloadOf(type)?.sample
   const fields = Object.fromEntries(Object.keys(sample ?? {}).map((name) => [name, unchecked]))
-  const types: readonly string[] = [
-    ...Object.values(documentedNotificationTypes).flat(),
-    ...Object.keys(payloads),
-  ]
   return z.strictObject({
-    type: z.custom(
-      () => types.includes(type),
-      `is not documented${didYouMean(String(type), types, (name) => `\`${name}\``)}`,
-    ),
+    type: z.custom(() => types.some((name) => name === type), `is not documented${probable}`),
     subscriptionId: unchecked,
     payload: sample === undefined ? unchecked : z.strictObject(fields).optional(),
     id: unchecked,
