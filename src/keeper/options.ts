@@ -114,11 +114,7 @@ export function validateCall(
   validate<unknown>(schema, options, invalidRequest(`${method} cannot do this`))
 }
 
-/**
- * The present parameters and headers with those changed that a rotation names.
- *
- * @throws `InvalidRequestError`: nothing was done
- */
+/** The present values with those changed that a rotation names. @throws `InvalidRequestError`: nothing was done */
 export function rotated(
   present: UpdateSubscriptionParametersInput,
   changes: UpdateSubscriptionParametersInput,

@@ -69,7 +69,7 @@ describe('processes share the work', () => {
     const world = await settledWorld({ users: 90, processes })
     await world.time.advance(hour)
     const before = world.requests.length
-    const intervals = 8
+    const intervals = 4
     await world.time.advance(intervals * 15 * minute)
     const requests = world.requests.slice(before)
     const perUserAndInterval = requests.length / 90 / intervals

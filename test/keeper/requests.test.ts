@@ -25,7 +25,7 @@ test.each([
   ['resets connections', { kind: 'reset' }],
   ['cannot be reached', { kind: 'unreachable' }],
 ] as const)('two hours of a service that %s cost at most 150 requests', async (_what, outage) => {
-  const world = await settledWorld({ users: 200, processes: 1 })
+  const world = await settledWorld({ users: 60 })
   await world.time.advance(30 * minute)
   const before = world.requests.length
   world.outage = outage
@@ -38,14 +38,14 @@ test.each([
   expect(new Set(Object.values(statesOf(nodeOf(world))))).toEqual(new Set(['active']))
 })
 
-test('200 users, a tenth of them refused by the service, cost at most 4,500 requests in four hours', async () => {
-  const world = await settledWorld({ users: 200 })
+test('100 users, a tenth of them refused by the service, cost at most 1,130 requests in two hours', async () => {
+  const world = await settledWorld({ users: 100 })
   const before = world.requests.length
-  for (const name of agents(20)) world.refused.add(name)
-  await world.time.advance(4 * hour)
-  expect(world.requests.length - before).toBeLessThanOrEqual(4_500)
+  for (const name of agents(10)) world.refused.add(name)
+  await world.time.advance(2 * hour)
+  expect(world.requests.length - before).toBeLessThanOrEqual(1_130)
   const states = Object.values(statesOf(nodeOf(world)))
-  expect(states.filter((state) => state === 'active')).toHaveLength(180)
+  expect(states.filter((state) => state === 'active')).toHaveLength(90)
 })
 
 test('users who are always refused are an outage once, and not again, while deliveries prove the others', async () => {

@@ -175,16 +175,15 @@ describe('a roster that', () => {
   })
 
   test('shrinks step by step is compared with the largest of the last day', async () => {
-    const world = await settledWorld({ users: 40 })
-    const sizes = [24, 14]
-    for (const size of sizes) {
-      for (const name of agents(40).slice(size)) world.wanted.delete(name)
-      await world.time.advance(20 * minute)
+    const world = await settledWorld({ users: 20, keeper: { sweepIntervalMs: hour } })
+    for (const size of [12, 7]) {
+      for (const name of agents(20).slice(size)) world.wanted.delete(name)
+      await world.time.advance(70 * minute)
     }
     expect(problemCodes(nodeOf(world))).toEqual(['ROSTER'])
-    expect(subscribedIn(world)).toHaveLength(24)
-    await world.time.advance(25 * hour)
-    expect(subscribedIn(world)).toHaveLength(14)
+    expect(subscribedIn(world)).toHaveLength(12)
+    await world.time.advance(26 * hour)
+    expect(subscribedIn(world)).toHaveLength(7)
   })
 
   test('changes shifts, as large as before, is believed', async () => {

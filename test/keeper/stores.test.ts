@@ -223,20 +223,20 @@ test.each([1, 'OK', undefined, null])(
 )
 
 /** A store in which one operation is as given. */
-function storeWith(changed: (kept: Map<string, string>) => Partial<KeyValueStore>): KeyValueStore {
-  const kept = new Map<string, string>()
-  const compareAndSet = (key: string, expected: string | undefined, value: string) => {
-    if (kept.get(key) !== expected) return false
-    kept.set(key, value)
-    return true
+function storeWith(changed: (kept: KeptTexts) => Partial<KeyValueStore>): KeyValueStore {
+  const kept = new KeptTexts()
+  const store = {
+    get: (key: string) => kept.get(key),
+    set: (key: string, value: string) => kept.set(key, value),
+    delete: (key: string) => kept.delete(key),
   }
-  const store: KeyValueStore = {
-    get: (key) => kept.get(key),
-    set: (key, value) => kept.set(key, value),
-    delete: (key) => kept.delete(key),
-    compareAndSet,
+  return { ...store, compareAndSet: (...swap) => kept.swap(...swap), ...changed(kept) }
+}
+
+class KeptTexts extends Map<string, string> {
+  swap(key: string, expected: string | undefined, value: string): boolean {
+    return this.get(key) === expected && this.set(key, value).has(key)
   }
-  return { ...store, ...changed(kept) }
 }
 
 test('a store where compareAndSet alone fails: nothing is sent, and one problem stays until it works', async () => {
@@ -246,9 +246,7 @@ test('a store where compareAndSet alone fails: nothing is sent, and one problem 
       // As on Redis: only the script of a comparison may be denied.
       if (isDenied && expected !== undefined)
         throw new Error('NOPERM this user has no permissions to run eval')
-      if (kept.get(key) !== expected) return false
-      kept.set(key, value)
-      return true
+      return kept.swap(key, expected, value)
     },
   }))
   const world = worldOf({ users: 20, keeper: { store } })
@@ -300,9 +298,7 @@ test('a key that can be read and not written stays one problem until it was writ
   const store = storeWith((kept) => ({
     compareAndSet(key, expected, value) {
       if (isReadOnly && isRecord(key)) throw new Error('READONLY')
-      if (kept.get(key) !== expected) return false
-      kept.set(key, value)
-      return true
+      return kept.swap(key, expected, value)
     },
   }))
   const world = worldOf({ users: 1, keeper: { store } })
@@ -320,7 +316,7 @@ test('a key that can be read and not written stays one problem until it was writ
 test('a write that is repeated after a lost answer, and answered `false`, is found by what is stored', async () => {
   const store = storeWith((kept) => ({
     compareAndSet(key, expected, value) {
-      if (kept.get(key) === expected) kept.set(key, value)
+      kept.swap(key, expected, value)
       return false
     },
   }))

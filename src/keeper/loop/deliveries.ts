@@ -36,11 +36,7 @@ export class Deliveries {
     if (restores > 0 || isOld) schedule.markDue(user.schedule)
   }
 
-  /**
-   * Reports unknown subscriptions, and resolves those that are known now or deliver no longer.
-   *
-   * @param areRecordsRead - while they are not, every new subscription is unknown
-   */
+  /** Reports unknown subscriptions. @param areRecordsRead - while they are not, every new subscription is unknown */
   reportStrays(areRecordsRead: boolean): void {
     const { problems, sweepIntervalMs, users } = this.#parts
     // Every record was read in this time: another process may have made the subscription. Late deliveries of a subscription
@@ -58,11 +54,7 @@ export class Deliveries {
   }
 }
 
-function strayMessage(id: number): string {
-  return (
-    `Deliveries arrive of subscription ${id}, which this keeper does not know. The keeper may have created it, and lost ` +
-    'the answer or the data of its store. If no other program needs the subscription, call ' +
-    `\`client.unsubscribe(${id})\` and then \`sweep()\`, which subscribes its user again if the roster has that user. ` +
-    'If several keepers share this receiver, set `reportStrays: false`.'
-  )
-}
+const strayMessage = (id: number) =>
+  `Deliveries arrive of subscription ${id}, which this keeper does not know: it may have lost the answer or the data of its store. ` +
+  `If no other program needs the subscription, call \`client.unsubscribe(${id})\` and then \`sweep()\`. ` +
+  'If several keepers share this receiver, set `reportStrays: false`.'

@@ -56,10 +56,7 @@ export class CircuitBreaker {
     this.#problems.resolve('SERVICE')
   }
 
-  /**
-   * @param isRepeated - whether the user's last call failed, too
-   * @param userCount - with fewer users than three, all of them make an outage
-   */
+  /** @param userCount - with fewer users than three, all of them make an outage */
   failed(username: string, failure: Failure, isRepeated: boolean, userCount: number): void {
     const { kind, error, retryAfterMs } = failure
     // Nothing was sent, so the service's state is unknown.
@@ -106,11 +103,7 @@ export class Limiter {
     this.#spacingMs = 1_000 / maxRequestsPerSecond
   }
 
-  /**
-   * Waits until a request for this user may leave.
-   *
-   * @returns false in an outage, or after a stop; after true, {@link Limiter.leave} must follow
-   */
+  /** @returns whether a request may leave now: not in an outage or after a stop. If so, {@link Limiter.leave} must follow */
   async enter(username: string, run: Run): Promise<boolean> {
     if (run.isStopped || (this.#circuit.outage !== undefined && !this.#circuit.isTestDue)) return false
     if (this.#free > 0) this.#free--

@@ -302,8 +302,7 @@ export class Reconciliation {
 
 const removedMessage = 'Another process has removed this user: the roster is read again.'
 const claimedMessage =
-  'Another process is working on this user, or an earlier request was not answered and may still take effect. ' +
-  'Sweep again in two minutes.'
+  'Another process works on this user, or a request was not answered and may still take effect. Sweep again in two minutes.'
 const waitingMessage = 'Restored before, and no delivery has come since: the next restore is tried later.'
 const blockedMessage =
   'The subscription cannot be ended: the service has another route to unsubscribe. Set `routes.unsubscribe` of the client.'
@@ -320,5 +319,4 @@ const invalidMessage =
   'The client refuses these users. Correct the roster or the options: until then nothing is sent for them.'
 const endedMessage =
   'The subscription had ended and is restored. The service ends a subscription after three failed callbacks in a row: the ' +
-  'receiver was probably down, slow or refusing. Look at its log, and at the logs of proxies in front of it, since ' +
-  '`lastProvenAt` of the gap, which `onGap` gets, or else the line `subscription.restored` in the log.'
+  'receiver was probably down, slow or refusing. See its log, and those of proxies before it, since `lastProvenAt` of the gap.'

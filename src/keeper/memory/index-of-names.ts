@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { parseJson } from '../../shared/validation.js'
 import { withPauses } from '../timing.js'
-import { type KeeperStore, KeyFailure } from './keeper-store.js'
+import { type KeeperStore, unlessKeyFails } from './keeper-store.js'
 import { quickHash } from './processes.js'
 
 const shardCount = 64
@@ -22,13 +22,9 @@ export class IndexOfNames {
     const names = new Set<string>()
     const unreadable = new Set<number>()
     const readShard = async (_: unknown, shard: number) => {
-      try {
-        const { value = [] } = await this.#store.read(keyOf(shard), parseNames)
-        for (const name of value) names.add(name)
-      } catch (error) {
-        if (!(error instanceof KeyFailure)) throw error
-        unreadable.add(shard)
-      }
+      const read = await unlessKeyFails(this.#store.read(keyOf(shard), parseNames), undefined)
+      if (read === undefined) unreadable.add(shard)
+      for (const name of read?.value ?? []) names.add(name)
     }
     await Promise.all(Array.from({ length: shardCount }, readShard))
     return { names, isUnreadable: (username: string) => unreadable.has(shardOf(username)) }
@@ -39,13 +35,12 @@ export class IndexOfNames {
     const byShard = Array.from({ length: shardCount }, (): string[] => [])
     for await (const username of withPauses(usernames)) byShard[shardOf(username)]?.push(username)
     const enter = async (added: string[], shard: number) => {
-      try {
-        if (added.length > 0) await this.#change(shard, (names) => [...new Set([...names, ...added])])
-        return []
-      } catch (error) {
-        if (error instanceof KeyFailure) return added
-        throw error
-      }
+      if (added.length === 0) return []
+      const change = this.#change(shard, (names) => [...new Set([...names, ...added])])
+      return unlessKeyFails(
+        change.then((): string[] => []),
+        added,
+      )
     }
     return (await Promise.all(byShard.map(enter))).flat()
   }

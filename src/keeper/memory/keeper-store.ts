@@ -15,6 +15,14 @@ export class StoreFailure extends Error {}
 /** One key cannot be read or written, while the store works. */
 export class KeyFailure extends StoreFailure {}
 
+/** Settles as `work` does, or if one key fails as `otherwise`. The problem is reported. */
+export async function unlessKeyFails<Result>(work: Promise<Result>, otherwise: Result): Promise<Result> {
+  return work.catch((error: unknown) => {
+    if (error instanceof KeyFailure) return otherwise
+    throw error
+  })
+}
+
 /** Replaces a deleted value, because only `compareAndSet` can check the old one. Counts as missing. */
 export const goneMark = '"gone"'
 
@@ -75,7 +83,6 @@ export class KeeperStore {
     return isStored || (await this.#get(key)) === text
   }
 
-  /** `compareAndSet` of the store. */
   async #swap(key: string, expected: string | undefined, text: string, ttlMs?: number): Promise<boolean> {
     const isStored: unknown = await this.#store.compareAndSet?.(this.#nameOf(key), expected, text, ttlMs)
     if (typeof isStored === 'boolean') return isStored

@@ -6,7 +6,7 @@ import * as z from 'zod'
 import { parseJson } from '../../shared/validation.js'
 import { countSchema } from '../rules/record.js'
 import { now } from '../timing.js'
-import { type KeeperStore, KeyFailure } from './keeper-store.js'
+import { type KeeperStore, unlessKeyFails } from './keeper-store.js'
 
 const storeKey = 'processes'
 const storedSchema = z.record(z.string(), z.object({ count: countSchema, generation: countSchema }))
@@ -59,13 +59,11 @@ export class Processes {
 
   /** Counts up, and looks at the others. @throws StoreFailure */
   async beat(generation: number): Promise<void> {
-    try {
-      // If others are always faster, the next beat is early enough.
-      await this.#store.repeat(() => this.#write(generation))
-    } catch (error) {
-      // Without this key the work is not divided. The problem is reported.
-      if (!(error instanceof KeyFailure)) throw error
-    }
+    // If others are always faster, the next beat is early enough. Without this key the work is not divided.
+    await unlessKeyFails(
+      this.#store.repeat(() => this.#write(generation)),
+      false,
+    )
     const sharers = this.#living().filter(([, other]) => other.generation === generation)
     this.#sharers = [this.#id, ...sharers.map(([id]) => id)]
   }

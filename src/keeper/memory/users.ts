@@ -4,7 +4,7 @@ import type { UserSchedule } from '../loop/schedule.js'
 import { type LastDelivery, nextCount, parseRecord, type UserRecord } from '../rules/record.js'
 import { day, deliveryLagMs, jitter, longAgo, now, restoreWaitMs } from '../timing.js'
 import type { Configuration } from './configuration.js'
-import { goneMark, hashOf, KeyFailure, lossMessage } from './keeper-store.js'
+import { goneMark, hashOf, KeyFailure, lossMessage, unlessKeyFails } from './keeper-store.js'
 
 /** Another process has written the record first. */
 export class Collision extends Error {}
@@ -89,21 +89,13 @@ export class Users {
   /** Whether a user has a record that can be read. @throws StoreFailure */
   async hasRecord(username: string): Promise<boolean> {
     const reading = this.#parts.store.read(keyOf(username), (text) => parseRecord(text, username))
-    return reading.then(
-      ({ value }) => value !== undefined,
-      (error: unknown) => {
-        if (error instanceof KeyFailure) return false
-        throw error
-      },
+    return unlessKeyFails(
+      reading.then(({ value }) => value !== undefined),
+      false,
     )
   }
 
-  /**
-   * Reads the record; writes it back if the store has lost it.
-   *
-   * @returns nothing if there never was a record, or it was removed on purpose
-   * @throws StoreFailure, KeyFailure, Collision
-   */
+  /** Reads the record; writes it back if the store has lost it, and not on purpose. @throws StoreFailure, KeyFailure, Collision */
   async read(user: KnownUser): Promise<UserRecord | undefined> {
     const { problems, schedule, store } = this.#parts
     const known = user.record
