@@ -230,7 +230,11 @@ function storeWith(changed: (kept: KeptTexts) => Partial<KeyValueStore>): KeyVal
     set: (key: string, value: string) => kept.set(key, value),
     delete: (key: string) => kept.delete(key),
   }
-  return { ...store, compareAndSet: (...swap) => kept.swap(...swap), ...changed(kept) }
+  return {
+    ...store,
+    compareAndSet: (key, expected, value) => kept.swap(key, expected, value),
+    ...changed(kept),
+  }
 }
 
 class KeptTexts extends Map<string, string> {
