@@ -2,17 +2,22 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { idsOf, lettersOf, recorder, spoolFolder, until } from './support.js'
+import { idsOf, lettersOf, numbered, recorder, spoolFolder, until } from './support.js'
 
-const program = fileURLToPath(new URL('programs/keeps-numbers.ts', import.meta.url))
+const programOf = (name: string) => fileURLToPath(new URL(`programs/${name}.ts`, import.meta.url))
+const fatal = { name: 'Error', message: 'The process ended 3 times during this delivery.' }
 
 test('everything whose keep resolved before the process was killed, twelve times, is delivered by the next one, or a dead letter', async () => {
   await using folder = await spoolFolder()
   const kept = new Set<string>()
   for (let round = 0; round < 12; round += 1) {
-    const child = spawn(process.execPath, ['--import', 'tsx', program, folder.path, String(round * 1e6)], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
+    const child = spawn(
+      process.execPath,
+      ['--import', 'tsx', programOf('keeps-numbers'), folder.path, String(round * 1e6)],
+      {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    )
     const exited = once(child, 'exit')
     const before = kept.size
     let rest = ''
@@ -35,4 +40,41 @@ test('everything whose keep resolved before the process was killed, twelve times
   const ids = idsOf([...delivered, ...letters])
   expect(new Set(ids).size).toBe(ids.length)
   expect([...kept].filter((id) => !ids.includes(id))).toEqual([])
+})
+
+test('of 15 deliveries the three that end the process are dead letters after at most nine starts, and all others are done', async () => {
+  await using folder = await spoolFolder()
+  const endings = new Map([
+    [4, 'exit'],
+    [7, 'heap'],
+    [9, 'loop'],
+  ])
+  await folder.leave(...Array.from({ length: 15 }, (_, id) => numbered(id, { ending: endings.get(id) })))
+  const lines: string[] = []
+  let ended = 0
+  for (let isEmpty = false; !isEmpty; ended += 1) {
+    const args = ['--max-old-space-size=60', '--import', 'tsx', programOf('ends-its-process'), folder.path]
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'] })
+    let output = ''
+    child.stdout.on('data', (chunk) => (output += chunk))
+    await once(child, 'close')
+    lines.push(...output.split('\n'))
+    isEmpty = output.includes('empty')
+    expect(ended).toBeLessThan(10)
+  }
+  const count = (line: string) => lines.filter((each) => each === line).length
+  for (const id of endings.keys()) {
+    expect([count(`done n${id}`), count(`stuck n${id}`)]).toEqual([0, 1])
+  }
+  for (let id = 0; id < 15; id += 1) if (!endings.has(id)) expect(count(`done n${id}`)).toBe(1)
+  // One was kept by each process, and is delivered.
+  expect(count('done nmeanwhile')).toBe(ended)
+  await using spool = await folder.open()
+  const letters = await lettersOf(spool)
+  expect(letters.map(({ bodyText }) => JSON.parse(bodyText).notification.id).toSorted()).toEqual([
+    'n4',
+    'n7',
+    'n9',
+  ])
+  for (const letter of letters) expect(letter).toMatchObject({ reason: 'stuck', error: fatal })
 })

@@ -1,59 +1,18 @@
-/** Deliveries that end their process, and processes that end for another reason. */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
+/** What begins carefully after a process ended; `killed.test.ts` ends processes. */
 import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { StuckDelivery } from 'notification-subscriber/spool'
 import { expect, test } from 'vitest'
 import { lineOf, nameOf, untried } from '../../src/spool/format.js'
 import { recordingLogger } from '../support/recording-logger.js'
 import { idsOf, lettersOf, never, numbered, recorder, segmentOf, spoolFolder, until } from './support.js'
 
-const program = fileURLToPath(new URL('programs/ends-its-process.ts', import.meta.url))
-const fatal = { name: 'Error', message: 'The process ended 3 times during this delivery.' }
+const fatal = new Error('The process ended 3 times during this delivery.')
 
 /** Leaves the lock of a process that was killed with this `concurrency`. */
 async function leaveLock(path: string, concurrency: number): Promise<void> {
   await writeFile(join(path, `0123456789ab-${concurrency}.lock`), '')
 }
-
-test('of 15 deliveries the three that end the process are dead letters after at most nine starts, and all others are done', async () => {
-  await using folder = await spoolFolder()
-  const endings = new Map([
-    [4, 'exit'],
-    [7, 'heap'],
-    [9, 'loop'],
-  ])
-  await folder.leave(...Array.from({ length: 15 }, (_, id) => numbered(id, { ending: endings.get(id) })))
-  const lines: string[] = []
-  let ended = 0
-  for (let isEmpty = false; !isEmpty; ended += 1) {
-    const args = ['--max-old-space-size=60', '--import', 'tsx', program, folder.path]
-    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'] })
-    let output = ''
-    child.stdout.on('data', (chunk) => (output += chunk))
-    await once(child, 'close')
-    lines.push(...output.split('\n'))
-    isEmpty = output.includes('empty')
-    expect(ended).toBeLessThan(10)
-  }
-  const count = (line: string) => lines.filter((each) => each === line).length
-  for (const id of endings.keys()) {
-    expect([count(`done n${id}`), count(`stuck n${id}`)]).toEqual([0, 1])
-  }
-  for (let id = 0; id < 15; id += 1) if (!endings.has(id)) expect(count(`done n${id}`)).toBe(1)
-  // One was kept by each process, and is delivered.
-  expect(count('done nmeanwhile')).toBe(ended)
-  await using spool = await folder.open()
-  const letters = await lettersOf(spool)
-  expect(letters.map(({ bodyText }) => JSON.parse(bodyText).notification.id).toSorted()).toEqual([
-    'n4',
-    'n7',
-    'n9',
-  ])
-  for (const letter of letters) expect(letter).toMatchObject({ reason: 'stuck', error: fatal })
-})
 
 test('after a process was killed, as many as it may have had in flight are delivered one at a time, then all together', async () => {
   await using folder = await spoolFolder()
@@ -174,9 +133,7 @@ test.each([
     })
     await until(() => spool.size === 0)
     expect(delivered).toEqual([])
-    expect(reports).toEqual([
-      { delivery: numbered(1), attempts: 3, sinceAt: 5, error: new Error(fatal.message) },
-    ])
+    expect(reports).toEqual([{ delivery: numbered(1), attempts: 3, sinceAt: 5, error: fatal }])
     const events = logger.lines.map(([each]) => Object(each).event)
     expect(events).toEqual(
       expect.arrayContaining(['spool.stuck', letters ? 'spool.dead-lettered' : 'spool.discarded']),
