@@ -9,7 +9,7 @@ export interface SubscriptionRequest {
   readonly parameters: Readonly<Record<string, string>>
 }
 
-/** A copy of an active subscription. */
+/** A subscription as it was at one moment. */
 export interface SubscriptionRecord {
   /** The identifier that creating returned. */
   readonly subscriptionId: number

@@ -66,6 +66,7 @@ describe('states and transitions (docs/service.md, States)', () => {
     expect(refusalOf(refused)).toEqual([409, { error: 'duplicate_subscription', message }])
     expect(emulator.requests.at(-1)).toMatchObject({
       status: 409,
+      subscriptionId: first,
       refusal: { code: 'duplicate_subscription', message },
     })
     expect(ids()).toEqual([first])
