@@ -28,7 +28,6 @@ const keptPerSecond: Aspect<Kept> = {
   figureOf: ({ kept, elapsedMs }) => (kept / elapsedMs) * 1_000,
   unit: units.perSecond,
 }
-const p50: Aspect<Kept> = { figureOf: ({ p50Ms }) => p50Ms * 1e6, unit: units.duration, name: ' p50' }
 const p99: Aspect<Kept> = { figureOf: ({ p99Ms }) => p99Ms * 1e6, unit: units.duration, name: ' p99' }
 
 type Drained = Awaited<ReturnType<SpoolEngineFunctions['openAndDrain']>>
@@ -87,7 +86,7 @@ async function engineRows(settings: Settings): Promise<Row[]> {
         const measured = await inTurns(settings, ['ours', ...others], (name, runMs) =>
           remotes[name].call('keepFor', { ...run, runMs }),
         )
-        rows.push(...comparisons(`spool: keep, ${what}`, measured, others, [keptPerSecond, p50, p99]))
+        rows.push(...comparisons(`spool: keep, ${what}`, measured, others, [keptPerSecond, p99]))
       }
       const count = settings.manyCalls
       for (const together of [100, 1]) {
