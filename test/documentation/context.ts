@@ -36,7 +36,6 @@ export declare const clientSecret: string
 export declare const store: KeyValueStore
 export declare const subscriptionId: number
 export declare const wanted: CreateSubscriptionInput
-export declare const many: readonly CreateSubscriptionInput[]
 export declare const auth: Auth
 
 // Of the receiver.
