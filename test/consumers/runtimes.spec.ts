@@ -29,6 +29,11 @@ describe.each(runtimes)('$name', ({ command, args = [] }) => {
   })
 })
 
+test.runIf(existsSync(tool('node-26/bin/node')))('Node.js 26: packages that need 22 or later', async () => {
+  const folder = await project(['newest.mjs'])
+  expect(await run(tool('node-26/bin/node'), ['newest.mjs'], folder)).toBe(`${end}\n`)
+})
+
 const isPlatformOfAll = process.platform === 'linux' && process.arch === 'x64'
 // Elsewhere npm leaves some of them out.
 test.runIf(isPlatformOfAll)('there is one of each runtime', () => {
