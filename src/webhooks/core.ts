@@ -85,7 +85,7 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
     this.log = logOf(logger)
     this.#logLoss = consoleLogOf(logger)
     this.#logRefusal = sparseConsoleLogOf(logger)
-    this.#authenticate = authenticatorOf(secrets, this.#logRefusal)
+    this.#authenticate = authenticatorOf(secrets, this.#logLoss, this.#logRefusal)
     this.#read = deliveryReader(payloads)
   }
 

@@ -28,13 +28,18 @@ interface Entry {
   readonly freshUntil: number
 }
 
-/** The check of the option `secrets`. Its result is a promise only for a function. */
+/**
+ * The check of the option `secrets`. Its result is a promise only for a function.
+ *
+ * @param sparseLog - for failures of the function, which any sender may cause
+ */
 export function authenticatorOf(
   secrets: Secrets | SecretsSource | undefined,
   log: Log,
+  sparseLog: Log,
 ): (headers: RequestHeaders) => ReturnType<Authenticator> | Promise<ReturnType<Authenticator>> {
   if (secrets === undefined) return () => undefined
-  if (typeof secrets === 'function') return cachedAuthenticator(secrets, log)
+  if (typeof secrets === 'function') return cachedAuthenticator(secrets, sparseLog)
   logShortSecrets(secrets, log)
   return authenticator(secrets)
 }
