@@ -33,11 +33,14 @@ function installed(): { name: string; version: string }[] {
     const { packages } = lockSchema.parse(
       JSON.parse(readFileSync(join(root, folder, 'package-lock.json'), 'utf8')),
     )
-    const own = packages['']
-    const aliases = { ...own?.dependencies, ...own?.devDependencies, ...own?.optionalDependencies }
-    return Object.keys(aliases).flatMap((alias) => {
-      const { name = alias, version = '' } = packages[`node_modules/${alias}`] ?? {}
-      return version === '' ? [] : [{ name, version }]
+    // The folder itself, and folders that it links.
+    const projects = Object.entries(packages).filter(([path]) => !path.includes('node_modules'))
+    return projects.flatMap(([path, own]) => {
+      const aliases = { ...own.dependencies, ...own.devDependencies, ...own.optionalDependencies }
+      return Object.keys(aliases).flatMap((alias) => {
+        const { name = alias, version = '' } = packages[join(path, 'node_modules', alias)] ?? {}
+        return version === '' ? [] : [{ name, version }]
+      })
     })
   })
 }
