@@ -15,7 +15,7 @@ import { ConnectionError, NotificationClient } from 'notification-subscriber'
 import { startEmulator } from 'notification-subscriber/emulator'
 
 await using emulator = await startEmulator()
-// A proxy is never asked for a loopback address, so the emulator gets a name that only the proxy knows.
+// Requests to loopback addresses never go through a proxy, so the emulator gets a name that only the proxy knows.
 const baseUrl = emulator.baseUrl.replace('127.0.0.1', 'emulator.test')
 const auth = { ...emulator.clientOptions.auth, authUrl: baseUrl }
 const proxy = await startProxy('user:password')
