@@ -257,7 +257,7 @@ function Summary({ entry }: { entry: RequestView | CallbackView }): JSX.Element 
       </p>
       {fault !== undefined && <p class="notice-box pending">A planned fault: {fault}.</p>}
       {reason && <p class={`notice-box ${isFailed(entry) ? 'bad' : toneOf(entry)}`}>{reason}</p>}
-      {kind === 'callback' && isFailed(entry) && <Parameters headers={headers} />}
+      {kind === 'callback' && fault === undefined && isFailed(entry) && <Parameters headers={headers} />}
       <p class="mono">
         {method} <Breakable text={target} />
       </p>
