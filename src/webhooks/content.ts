@@ -46,32 +46,26 @@ export function readContent(
 
 /** The content, or what is wrong with the body: the rest of a sentence that begins with "the body". */
 function jsonIn(body: unknown, headers?: RequestHeaders, mayBeWrapped = true): Content | string {
-  const text = textOf(body)
-  const value = jsonValueOf(body, text)
+  const { text, value } = opened(body)
   const inside = mayBeWrapped ? insideOf(text, value) : undefined
   const found = inside === undefined ? undefined : jsonIn(inside, headers, false)
   // Numbers are base64, too.
   if (typeof found === 'object' && Object(found.value) === found.value) return found
   if (typeof found === 'string' && found.startsWith(compressed)) return found
-  if (value !== undefined || !isData(body)) return { body, value }
-  return (isBytes(body) && jsonInCharset(body, headers)) || problemOf(text, body)
-}
-
-function isData(body: unknown): body is string | Bytes {
-  return typeof body === 'string' || isBytes(body)
+  const inCharset = value === undefined && isBytes(body) ? jsonInCharset(body, headers) : undefined
+  if (inCharset) return inCharset
+  const isReadable = value !== undefined || (typeof body !== 'string' && !isBytes(body))
+  return isReadable ? { body, value } : problemOf(text, body)
 }
 
 const byteOrderMark = '\uFEFF'
 
-/** `undefined` for bytes in another charset, and for a value that was parsed before. */
-function textOf(body: unknown): string | undefined {
-  if (typeof body !== 'string') return isBytes(body) ? decodedText(body) : undefined
-  return body.startsWith(byteOrderMark) ? body.slice(1) : body
-}
-
-function jsonValueOf(body: unknown, text: string | undefined): unknown {
-  if (text !== undefined) return parseJson(text)
-  return isBytes(body) ? undefined : body
+/** The text of a body, and its JSON value. A value that was parsed before has no text, and bytes in another charset neither. */
+function opened(body: unknown): { readonly text?: string | undefined; readonly value: unknown } {
+  if (typeof body !== 'string' && !isBytes(body)) return { value: body }
+  const isMarked = typeof body === 'string' && body.startsWith(byteOrderMark)
+  const text = isBytes(body) ? decodedText(body) : body.slice(isMarked ? 1 : 0)
+  return { text, value: text === undefined ? undefined : parseJson(text) }
 }
 
 /** What adapters, parsers and queues have wrapped, once: a text in JSON, bytes in base64, and what {@link insideObject} finds. */
@@ -105,8 +99,8 @@ function jsonInCharset(body: Bytes, headers?: RequestHeaders): Content | undefin
 const compressed = 'is compressed with'
 
 /** Why there is no JSON in a body with this text. */
-function problemOf(text: string | undefined, body: string | Bytes): string {
-  const format = typeof body === 'string' ? undefined : formatOf(bytesOf(body))
+function problemOf(text: string | undefined, body: unknown): string {
+  const format = isBytes(body) ? formatOf(bytesOf(body)) : undefined
   if (format !== undefined) return `${compressed} ${format}`
   if (text === undefined) return 'is not UTF-8'
   if (text.trim() === '') return 'is empty'
@@ -196,8 +190,8 @@ async function decompressedContent(
 
 /** The bytes of a body, or those that are wrapped in it. */
 function encodedBytes(body: unknown): Uint8Array | undefined {
-  const text = textOf(body)
-  const inside = insideOf(text, jsonValueOf(body, text))
+  const { text, value } = opened(body)
+  const inside = insideOf(text, value)
   if (isBytes(inside)) return inside
   return isBytes(body) ? bytesOf(body) : undefined
 }
