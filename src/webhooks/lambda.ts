@@ -1,4 +1,7 @@
 /** A callback route for AWS Lambda. */
+import type { ConfigurationError } from '../errors.js'
+import { excerpt } from '../shared/text.js'
+import { configurationError } from '../shared/validation.js'
 import { bytesOfBase64 } from './content.js'
 import { coreOf } from './core.js'
 import { RequestHeaders } from './headers.js'
@@ -38,7 +41,7 @@ export interface LambdaAnswer {
  * Makes the handler of a Lambda function behind an API Gateway (REST or HTTP API), an application load balancer or a function
  * URL. Lambda freezes handlers that still run after the answer (`ackTimeoutMs`): put long work into a queue.
  *
- * @throws `ConfigurationError` for what is no receiver
+ * @throws `ConfigurationError` for what is no receiver; the function rejects with one if the event is no HTTP request
  *
  * @example
  * ```ts
@@ -48,10 +51,11 @@ export interface LambdaAnswer {
 export function toLambdaHandler(receiver: CallbackReceiver): (event: LambdaEvent) => Promise<LambdaAnswer> {
   const core = coreOf(receiver)
   return async (event) => {
-    // Whoever tries the function in the console of AWS may send anything.
     const { httpMethod, requestContext, headers, multiValueHeaders, body, isBase64Encoded }: LambdaEvent =
       Object(event)
     const method = Object(requestContext).http?.method ?? httpMethod
+    // An answer, even 405, would be a success to a queue or a schedule.
+    if (method === undefined) throw noRequest(event)
     // `headers` may have been changed by a middleware. The lists only show what was sent twice, unless they are alone.
     const lists = Object.entries(multiValueHeaders ?? {})
     const raw = lists.flatMap(([name, values = []]) => values.flatMap((value) => [name, value]))
@@ -68,4 +72,10 @@ export function toLambdaHandler(receiver: CallbackReceiver): (event: LambdaEvent
       isBase64Encoded: false,
     }
   }
+}
+
+function noRequest(event: unknown): ConfigurationError {
+  const keys = excerpt(Object.keys(Object(event)).join(', ') || 'none', 100)
+  const message = `the event is not an HTTP request of API Gateway, a load balancer or a function URL (its keys: ${keys}): for a queue use parseDelivery (docs/deployment.md)`
+  return configurationError('The callback route cannot work')([{ path: [], message }])
 }

@@ -1,5 +1,10 @@
-import { DeliveryReceiver, type LambdaEvent, toLambdaHandler } from 'notification-subscriber/webhooks'
-import { describe, expect, test, vi } from 'vitest'
+import {
+  ConfigurationError,
+  DeliveryReceiver,
+  type LambdaEvent,
+  toLambdaHandler,
+} from 'notification-subscriber/webhooks'
+import { describe, expect, test } from 'vitest'
 import { lowEnergyDelivery } from './deliveries.js'
 import { authenticated, recordingOnInvalid, secrets } from './support.js'
 
@@ -97,9 +102,11 @@ test('headers count as a middleware left them', async () => {
   }
 })
 
-test.each([undefined, null, {}, 'test'])('an event of %j is no request', async (event) => {
-  const onRefused = vi.fn()
-  const handler = toLambdaHandler(new DeliveryReceiver({ secrets, onRefused }))
-  expect((await handler(event as never)).statusCode).toBe(405)
-  expect(onRefused).toHaveBeenCalledWith({ status: 405, reason: expect.stringContaining('no method') })
-})
+test.each([undefined, null, {}, 'test', { Records: [{ body: '{}' }] }])(
+  'an event of %j is no request, and no success to a queue',
+  async (event) => {
+    const handler = toLambdaHandler(new DeliveryReceiver({ secrets, logger: false }))
+    await expect(handler(event as never)).rejects.toThrow(ConfigurationError)
+    await expect(handler(event as never)).rejects.toThrow(/not an HTTP request .* \(its keys: \S.*\)/)
+  },
+)
