@@ -86,7 +86,7 @@ describe('a dispatcher', () => {
     ['EAI_AGAIN', false],
     ['UND_ERR_CONNECT_TIMEOUT', false],
     ['CERT_HAS_EXPIRED', false],
-    ['EHOSTUNREACH', true],
+    ['EHOSTUNREACH', false],
     ['ECONNRESET', true],
     ['UND_ERR_SOCKET', true],
   ])('of another make that fails with %s: may the request have been sent?', async (code, requestSent) => {
