@@ -2,7 +2,8 @@
  * The certificates that the emulator makes at its start (RFC 5280): an authority that only its tests trust, and one
  * certificate for loopback that the authority signed.
  *
- * Node.js can sign, but not write, certificates, and X.509 libraries are larger than the rest of the emulator.
+ * Node.js can sign, but not write, certificates. `@oslojs/asn1` does the DER encoding because it is small: full X.509
+ * libraries are ten times as large as the rest of the emulator.
  */
 import {
   createHash,
@@ -13,6 +14,22 @@ import {
   X509Certificate,
 } from 'node:crypto'
 import { isIP } from 'node:net'
+import {
+  ASN1BitString,
+  ASN1Boolean,
+  ASN1Class,
+  type ASN1Encodable,
+  ASN1EncodableSequence,
+  ASN1EncodableSet,
+  ASN1Form,
+  ASN1Integer,
+  ASN1ObjectIdentifier,
+  ASN1OctetString,
+  ASN1UTCTime,
+  ASN1UTF8String,
+  encodeASN1,
+  encodeObjectIdentifier,
+} from '@oslojs/asn1'
 
 /** A private key and the certificate for it, both as PEM. */
 export interface KeyAndCertificate {
@@ -57,8 +74,8 @@ export function keyOf({ privateKey }: Holder): string {
 /** The certificate as PEM of an authority, signed by itself. */
 export function authorityCertificate(authority: Holder): string {
   return createCertificate(authority, authority, monthFrom(Date.now() - dayMs), [
-    extension(oid.basicConstraints, isCritical, sequence(yes)),
-    extension(oid.keyUsage, isCritical, keyUsage.keyCertSignAndCrlSign),
+    extension(oid.basicConstraints, true, sequence(new ASN1Boolean(true))),
+    extension(oid.keyUsage, true, keyUsage.keyCertSignAndCrlSign),
   ])
 }
 
@@ -70,10 +87,10 @@ export function serverCertificate(
   validity: readonly [from: number, until: number] = monthFrom(Date.now() - dayMs),
 ): string {
   return createCertificate(signer, server, validity, [
-    extension(oid.basicConstraints, isCritical, sequence()),
-    extension(oid.keyUsage, isCritical, keyUsage.digitalSignature),
-    extension(oid.extendedKeyUsage, [], sequence(oid.serverAuth)),
-    extension(oid.subjectAltName, [], sequence(...hosts.map(nameOf))),
+    extension(oid.basicConstraints, true, sequence()),
+    extension(oid.keyUsage, true, keyUsage.digitalSignature),
+    extension(oid.extendedKeyUsage, false, sequence(objectId(oid.serverAuth))),
+    extension(oid.subjectAltName, false, sequence(...hosts.map(nameOf))),
   ])
 }
 
@@ -81,11 +98,15 @@ function monthFrom(from: number): readonly [number, number] {
   return [from, from + 31 * dayMs]
 }
 
-/** RFC 5280 section 4.2.1.6. */
-function nameOf(host: string): Buffer {
-  const version = isIP(host)
-  if (version === 0) return der(tag.dnsName, Buffer.from(host, 'ascii'))
-  return der(tag.ipAddress, version === 4 ? Buffer.from(host.split('.').map(Number)) : bytesOfIpv6(host))
+function nameOf(host: string): ASN1Encodable {
+  switch (isIP(host)) {
+    case 4:
+      return generalName(7, Buffer.from(host.split('.').map(Number)))
+    case 6:
+      return generalName(7, bytesOfIpv6(host))
+    default:
+      return generalName(2, Buffer.from(host, 'ascii'))
+  }
 }
 
 function bytesOfIpv6(address: string): Buffer {
@@ -103,109 +124,114 @@ function createCertificate(
   issuer: Holder,
   subject: Holder,
   validity: readonly [from: number, until: number],
-  extensions: readonly Buffer[],
+  extensions: readonly ASN1Encodable[],
 ): string {
-  const algorithm = sequence(oid.ecdsaWithSha256)
+  const algorithm = sequence(objectId(oid.ecdsaWithSha256))
   const tbsCertificate = sequence(
-    der(tag.version, der(tag.integer, Buffer.from([2]))), // version 3
-    der(tag.integer, Buffer.from([1]), randomBytes(15)), // the serial number, which is positive
+    contextTag(0, ASN1Form.Constructed, encodeASN1(new ASN1Integer(2n))), // version 3
+    new ASN1Integer(BigInt(`0x01${randomBytes(15).toString('hex')}`)),
     algorithm,
     distinguishedName(issuer.name),
     sequence(...validity.map(utcTime)),
     distinguishedName(subject.name),
-    spkiOf(subject),
-    der(
-      tag.extensions,
-      sequence(
-        ...extensions,
-        extension(oid.subjectKeyIdentifier, [], der(tag.octetString, keyIdentifier(subject))),
-        extension(oid.authorityKeyIdentifier, [], sequence(der(tag.keyIdentifier, keyIdentifier(issuer)))),
+    alreadyEncoded(subject.publicKey.export({ type: 'spki', format: 'der' })),
+    contextTag(
+      3,
+      ASN1Form.Constructed,
+      encodeASN1(
+        sequence(
+          ...extensions,
+          extension(oid.subjectKeyIdentifier, false, new ASN1OctetString(keyIdentifier(subject.publicKey))),
+          extension(
+            oid.authorityKeyIdentifier,
+            false,
+            sequence(contextTag(0, ASN1Form.Primitive, keyIdentifier(issuer.publicKey))),
+          ),
+        ),
       ),
     ),
   )
-  const signature = sign('sha256', tbsCertificate, issuer.privateKey)
-  return new X509Certificate(sequence(tbsCertificate, algorithm, bitString(0, signature))).toString()
+  const signature = sign('sha256', encodeASN1(tbsCertificate), issuer.privateKey)
+  const der = encodeASN1(
+    sequence(tbsCertificate, algorithm, new ASN1BitString(signature, signature.length * 8)),
+  )
+  return new X509Certificate(der).toString()
 }
 
-/** X.690 section 8.1.2; those from `keyIdentifier` on mean something only in their structure of RFC 5280. */
-const tag = {
-  boolean: 0x01,
-  integer: 0x02,
-  bitString: 0x03,
-  octetString: 0x04,
-  objectId: 0x06,
-  utf8String: 0x0c,
-  utcTime: 0x17,
-  sequence: 0x30,
-  set: 0x31,
-  keyIdentifier: 0x80,
-  dnsName: 0x82,
-  ipAddress: 0x87,
-  version: 0xa0,
-  extensions: 0xa3,
-} as const
-
-/** A value in DER: its tag, its length and its contents (X.690 section 8.1). */
-function der(tag: number, ...contents: readonly Uint8Array[]): Buffer {
-  const content = Buffer.concat(contents)
-  const { length } = content
-  const encodedLength =
-    length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff]
-  return Buffer.concat([Buffer.from([tag, ...encodedLength]), content])
-}
-
-function sequence(...elements: readonly Buffer[]): Buffer {
-  return der(tag.sequence, ...elements)
-}
-
-function bitString(unusedBits: number, bytes: Uint8Array): Buffer {
-  return der(tag.bitString, Buffer.from([unusedBits]), bytes)
-}
-
-/** Object identifiers: the contents are written in hex (X.690 section 8.19). */
-const objectId = (contents: string) => der(tag.objectId, Buffer.from(contents, 'hex'))
 const oid = {
-  ecdsaWithSha256: objectId('2a8648ce3d040302'), // 1.2.840.10045.4.3.2
-  commonName: objectId('550403'), // 2.5.4.3
-  subjectKeyIdentifier: objectId('551d0e'), // 2.5.29.14
-  keyUsage: objectId('551d0f'), // 2.5.29.15
-  subjectAltName: objectId('551d11'), // 2.5.29.17
-  basicConstraints: objectId('551d13'), // 2.5.29.19
-  authorityKeyIdentifier: objectId('551d23'), // 2.5.29.35
-  extendedKeyUsage: objectId('551d25'), // 2.5.29.37
-  serverAuth: objectId('2b06010505070301'), // 1.3.6.1.5.5.7.3.1
+  ecdsaWithSha256: '1.2.840.10045.4.3.2',
+  commonName: '2.5.4.3',
+  subjectKeyIdentifier: '2.5.29.14',
+  keyUsage: '2.5.29.15',
+  subjectAltName: '2.5.29.17',
+  basicConstraints: '2.5.29.19',
+  authorityKeyIdentifier: '2.5.29.35',
+  extendedKeyUsage: '2.5.29.37',
+  serverAuth: '1.3.6.1.5.5.7.3.1',
 } as const
 
 /** RFC 5280 section 4.2.1.3: DER omits the zero bits at the end of a bit string (X.690 section 11.2.2). */
 const keyUsage = {
-  digitalSignature: bitString(7, Buffer.from([0x80])),
-  keyCertSignAndCrlSign: bitString(1, Buffer.from([0x06])),
+  digitalSignature: new ASN1BitString(Buffer.from([0x80]), 1),
+  keyCertSignAndCrlSign: new ASN1BitString(Buffer.from([0x06]), 7),
 }
 
-const yes = der(tag.boolean, Buffer.from([0xff]))
-/** Left out for an extension that is not: DER forbids writing a default. */
-const isCritical = [yes]
-
-function extension(id: Buffer, critical: readonly Buffer[], value: Buffer): Buffer {
-  return sequence(id, ...critical, der(tag.octetString, value))
+function sequence(...elements: ASN1Encodable[]): ASN1Encodable {
+  return new ASN1EncodableSequence(elements)
 }
 
-function distinguishedName(commonName: string): Buffer {
-  const attribute = sequence(oid.commonName, der(tag.utf8String, Buffer.from(commonName)))
-  return sequence(der(tag.set, attribute))
+function objectId(dotted: string): ASN1Encodable {
+  return new ASN1ObjectIdentifier(encodeObjectIdentifier(dotted))
 }
 
-/** RFC 5280 section 4.1.2.5: `YYMMDDHHMMSSZ`. */
-function utcTime(epochMs: number): Buffer {
-  const digits = new Date(epochMs).toISOString().replace(/\D/g, '')
-  return der(tag.utcTime, Buffer.from(`${digits.slice(2, 14)}Z`))
+function extension(id: string, critical: boolean, value: ASN1Encodable): ASN1Encodable {
+  const content = new ASN1OctetString(encodeASN1(value))
+  // `critical` is false by default, and DER forbids writing a default.
+  return critical ? sequence(objectId(id), new ASN1Boolean(true), content) : sequence(objectId(id), content)
 }
 
-function spkiOf({ publicKey }: Holder): Buffer {
-  return publicKey.export({ type: 'spki', format: 'der' })
+/** RFC 5280 section 4.2.1.6: 2 is a DNS name, 7 an IP address. */
+function generalName(tag: 2 | 7, value: Uint8Array): ASN1Encodable {
+  return contextTag(tag, ASN1Form.Primitive, value)
+}
+
+function contextTag(tag: number, form: ASN1Form, contents: Uint8Array): ASN1Encodable {
+  return { class: ASN1Class.ContextSpecific, form, tag, contents: () => contents }
+}
+
+function distinguishedName(commonName: string): ASN1Encodable {
+  const attribute = sequence(objectId(oid.commonName), new ASN1UTF8String(Buffer.from(commonName)))
+  return sequence(new ASN1EncodableSet([attribute]))
+}
+
+/** RFC 5280 section 4.1.2.5. */
+function utcTime(epochMs: number): ASN1Encodable {
+  const date = new Date(epochMs)
+  return new ASN1UTCTime(
+    date.getUTCFullYear() % 100,
+    date.getUTCMonth() + 1,
+    date.getUTCDate(),
+    date.getUTCHours(),
+    date.getUTCMinutes(),
+    date.getUTCSeconds(),
+  )
+}
+
+/** A SEQUENCE that Node.js has already encoded, without its header, which the encoder writes again. */
+function alreadyEncoded(der: Buffer): ASN1Encodable {
+  // The key of a P-256 pair is shorter than 128 bytes: its header is one byte of tag and one of length.
+  return {
+    class: ASN1Class.Universal,
+    form: ASN1Form.Constructed,
+    tag: 16,
+    contents: () => der.subarray(2),
+  }
 }
 
 /** RFC 5280 section 4.2.1.2 leaves the method open; this is a digest over the whole public key structure. */
-function keyIdentifier(holder: Holder): Buffer {
-  return createHash('sha256').update(spkiOf(holder)).digest().subarray(0, 20)
+function keyIdentifier(publicKey: KeyObject): Uint8Array {
+  return createHash('sha256')
+    .update(publicKey.export({ type: 'spki', format: 'der' }))
+    .digest()
+    .subarray(0, 20)
 }
