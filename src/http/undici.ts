@@ -95,6 +95,8 @@ async function loadUndici(): Promise<Undici> {
   }
 }
 
+const ipAddress = /^[\d.]+$|:/
+
 /** @param sockets - gets every open socket, also a connecting one, for which undici's `destroy` would wait */
 function openDispatchers(
   { Agent, EnvHttpProxyAgent, Pool, buildConnector }: Undici,
@@ -106,6 +108,9 @@ function openDispatchers(
   const noted =
     (connect: buildConnector.connector): buildConnector.connector =>
     (options, callback) => {
+      // Undici gives the IP address of a proxy as its name, which Node.js 26 refuses.
+      const { servername = '' } = options
+      if (ipAddress.test(servername)) options = { ...options, servername: '' }
       // Undici's connector returns its socket, which its type does not say.
       const socket = connect(options, callback) as unknown as Socket
       sockets.add(socket)

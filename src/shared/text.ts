@@ -28,7 +28,9 @@ export function withoutPasswords(text: string): string {
 /** The message of a thrown value, which may be anything, even one that cannot become a string; without passwords. */
 export function wholeMessageOf(thrown: unknown): string {
   try {
-    return withoutPasswords(String(Object(thrown).message ?? thrown))
+    const { cause, message } = Object(thrown)
+    if (message === '' && cause !== undefined) return wholeMessageOf(cause)
+    return withoutPasswords(String(message ?? thrown))
   } catch {
     return 'no message'
   }

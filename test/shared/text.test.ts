@@ -15,6 +15,7 @@ describe('an excerpt', () => {
 
 test.each([
   [new Error('why'), 'why'],
+  [new TypeError('', { cause: new Error('why') }), 'why'],
   ['why', 'why'],
   [undefined, 'undefined'],
   [{ message: 7 }, '7'],

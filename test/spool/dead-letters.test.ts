@@ -21,17 +21,25 @@ function nested(levels: number): object {
   return value
 }
 
+/** What JSON cannot hold. Node.js 26 writes any depth. */
+const unwritable = [{ amount: 5n }, nested(50_000)].filter((value) => {
+  try {
+    return JSON.stringify(value) === undefined
+  } catch {
+    return true
+  }
+})
+
 test('deliveries that JSON cannot hold are refused with a sentence, and the callback is answered', async () => {
   await using folder = await spoolFolder()
   const { deliver, delivered } = recorder()
   await using spool = await folder.open({ deliver })
   const errors: unknown[] = []
-  const refused = [{ amount: 5n }, nested(50_000)]
-  for (const value of [...refused, nested(990)]) {
+  for (const value of [...unwritable, nested(990)]) {
     const body = numbered(1, { value })
     expect(await callBack(spool, body, { onError: (error) => errors.push(error) })).toBe(204)
   }
-  expect(errors).toMatchObject(refused.map(() => ({ code: 'INVALID_DELIVERY' })))
+  expect(errors).toMatchObject(unwritable.map(() => ({ code: 'INVALID_DELIVERY' })))
   // Whatever was kept is delivered.
   await until(() => spool.size === 0)
   expect(delivered).toEqual([numbered(1, { value: nested(990) })])
@@ -184,7 +192,7 @@ describe('bodies that are no deliveries', () => {
   test('that JSON cannot hold are refused', async () => {
     await using folder = await spoolFolder()
     await using spool = await folder.open()
-    for (const body of [{ amount: 5n }, nested(50_000)]) {
+    for (const body of unwritable) {
       const error = await keepInvalid(spool, body).catch((reason) => reason)
       expect(error).toBeInstanceOf(InvalidDeliveryError)
       expect(error.body).toBe(body)
