@@ -89,8 +89,8 @@ export async function handleNodeRequest(
       if (mustStop && !stream) response.setHeader('connection', 'close')
       response.end()
     }
-    // HTTP/2 closes the stream alone, without an error (RFC 9113 section 8.1).
-    if (mustStop) stream?.close(0)
+    // HTTP/2 closes the stream alone, without an error (RFC 9113 section 8.1). Node.js 26 drops an answer that is not sent yet.
+    if (mustStop && stream) setImmediate(() => stream.close(0))
   } catch (err) {
     const { status } = answer
     core.log('error', { event: 'callback.unanswered', err, status }, 'Callback not answered')
