@@ -46,28 +46,22 @@ function passed(dispatcher: DispatcherLike & { destroy(): Promise<void> }): Tran
 }
 
 /** Transports that do not show when a request leaves: what they were given may have been sent. */
-const otherUndici: Readonly<Record<string, Outcome>> = {
-  'accepted and closed': 'lost',
-  'accepted and reset': 'lost',
+const unshown: Readonly<Record<string, Outcome>> = {
   'garbage bytes in place of TLS': 'lost',
   'accepted, and TLS never answers': 'late',
 }
 
-/** By transport and stage. The errors of Node.js show more of `fetch` than of a dispatcher of another undici. */
+/** By transport and stage. */
 const otherwise: Readonly<Record<string, Readonly<Record<string, Outcome>>>> = {
-  'an Agent of undici 6': otherUndici,
-  'an Agent of undici 8': otherUndici,
-  fetch: {
-    'garbage bytes in place of TLS': 'lost',
-    'accepted, and TLS never answers': 'late',
-    // Fetch decodes by itself.
-    'a gzip body that was not requested': 'success',
-  },
+  'an Agent of undici 6': unshown,
+  'an Agent of undici 8': unshown,
+  // Fetch decodes by itself.
+  fetch: { ...unshown, 'a gzip body that was not requested': 'success' },
 }
 
-/** Whether Node.js reports this stage to `fetch` as a part of the TLS handshake depends on the moment. */
+/** Whether Node.js reports this stage to them as a part of the TLS handshake depends on the moment. */
 const isAmbiguous = (transport: string, { name }: Stage) =>
-  transport === 'fetch' && name === 'accepted and reset'
+  transport in otherwise && name === 'accepted and reset'
 
 /** For calls that time out: long enough for a busy machine to get the request to the server. */
 const shortTimeoutMs = 4_000
