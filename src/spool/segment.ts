@@ -214,7 +214,8 @@ export class Segment {
       return await use(await this.#file)
     } finally {
       this.#users -= 1
-      if (this.#users === 0 && !this.isOpen) await this.close()
+      // A turn later, because the next group of states often waits already: draining took half as long again.
+      if (this.#users === 0 && !this.isOpen) setImmediate(() => this.#users === 0 && void this.close())
     }
   }
 
