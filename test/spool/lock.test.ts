@@ -5,7 +5,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { connect, type Socket } from 'node:net'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Worker } from 'node:worker_threads'
+import { isMainThread, Worker } from 'node:worker_threads'
 import { ConfigurationError } from 'notification-subscriber'
 import { describe, expect, test } from 'vitest'
 import { lockFolder } from '../../src/spool/lock.js'
@@ -307,7 +307,7 @@ describe('one process at a time has a spool open', () => {
   })
 
   test('a lock that this user may not try is refused with its owner', async ({ skip }) => {
-    skip(process.getuid?.() !== 0, 'only root may act for another user')
+    skip(!isMainThread || process.getuid?.() !== 0, 'only root may act for another user, and no worker')
     await using folder = await spoolFolder()
     await (await folder.open()).close()
     await writeFile(join(folder.path, '0123456789ab-16.lock'), '', { mode: 0o600 })
