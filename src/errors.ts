@@ -174,8 +174,9 @@ export class TokenRequestError extends NotificationError<
 
 /**
  * The service answered a subscription call with an error status, or something in between answered with any status (see
- * `intermediary`). The message has the address and the first 300 characters of the answer. The call had no effect, unless the message says that it may have had one: after a 5xx other
- * than 501, 505 and 511, and after an earlier attempt whose answer was lost.
+ * `intermediary`). The message has the address and the first 300 characters of the answer. The call had no effect, unless
+ * the message says that it may have had one: after a 5xx other than 501, 505 and 511, and after an earlier attempt whose
+ * answer was lost.
  * 401 means that the credentials are not accepted, 403 that this is not permitted, 429 and 503 that the service is busy:
  * `retryAfterMs` says for how long, if the service sent `Retry-After`.
  */
@@ -226,9 +227,9 @@ export class SubscriptionConflictError extends ApiError<
 
 /**
  * 404 or 410 on unsubscribe or update, which has two readings. Either no active subscription has this id: it was
- * unsubscribed before, replaced by `recreateIfExists`, or ended by the service after three failed callbacks in a row. Or the service
- * has another route for this call, which its interface document leaves open: then the subscription is untouched, and the
- * option `routes` names the right route. `provesEnded` tells them apart.
+ * unsubscribed before, replaced by `recreateIfExists`, or ended by the service after three failed callbacks in a row. Or
+ * the service has another route for this call, which its interface document leaves open: then the subscription is
+ * untouched, and the option `routes` names the right route. `provesEnded` tells them apart.
  */
 export class SubscriptionNotFoundError extends ApiError<
   Fields<SubscriptionNotFoundError, 'subscriptionId' | 'provesEnded'>
@@ -276,10 +277,9 @@ export class TimeoutError extends NotificationError<Fields<TimeoutError, 'timeou
 }
 
 /**
- * A create was sent, and its answer was lost, or proves nothing (502, or a 409 after a 503): the subscription may or may not
- * exist. Creating again with
- * `recreateIfExists: true` leaves exactly one subscription and returns its id. `cause` is the error that the
- * call got instead of the answer.
+ * A create was sent, and its answer was lost, or proves nothing (502, or a 409 after a 503): the subscription may or may
+ * not exist. Creating again with `recreateIfExists: true` leaves exactly one subscription and returns its id. `cause` is
+ * the error that the call got instead of the answer.
  */
 export class OutcomeUnknownError extends NotificationError<Fields<OutcomeUnknownError, 'request'>> {
   /** @internal */ protected static override readonly nsErrorName = 'OutcomeUnknownError'

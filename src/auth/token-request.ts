@@ -139,7 +139,7 @@ export const accessTokenResponseSchema = z.object({
   expires_in: z.preprocess(wholeSeconds, z.int().nonnegative()),
 })
 
-/** @throws `TokenRequestError` for any status except 200, or an answer of an intermediary; `ResponseValidationError` for a 200 whose body is no access token */
+/** @throws `TokenRequestError` for another status than 200 or an intermediary, `ResponseValidationError` for another body */
 function readAccessTokenResponse(answer: Answer): z.output<typeof accessTokenResponseSchema> {
   const { intermediary, requestId, status, url } = answer
   if (!isOk(status) || intermediary !== undefined) throw tokenRequestError(answer)
