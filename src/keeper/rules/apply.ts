@@ -131,14 +131,13 @@ function created(
   facts: Facts,
 ): Applied {
   const { answeredAt, call, sentAt } = answered
-  const { inconclusive, isRefused, seemsEnded } = learnt
+  const { inconclusive, seemsEnded } = learnt
   const record = replaced(before, answered)
   const { provenAt, restoredCount, restores, username } = record
   const known = { id, spec: call.spec, names: facts.names, generation: facts.generation, provenAt: sentAt }
   const made = { ...without(record, 'idUnsure', 'endedByUs', 'conflictAt'), ...known }
-  const isTest = call.kind === 'recreate' && inconclusive === 'update' && !isRefused
   const findings = {
-    learnt: { isIdNew: true, ...(isTest && { inconclusive }) },
+    learnt: { isIdNew: true, inconclusive },
     ...(seemsEnded && { proves: 'unsubscribe' as const }),
   }
   // The gap of a user who comes back begins with the last proof before.

@@ -24,7 +24,7 @@ export interface Learnt {
   /** A create of the wanted spec was answered 409 or unreadably: a subscription exists. */
   readonly isTaken?: boolean
   /** The kind of a call with an id that was refused, or answered 404 on an unproven route. */
-  readonly inconclusive?: Operation
+  readonly inconclusive?: Operation | undefined
   /** Whether that call was refused. */
   readonly isRefused?: boolean
   /** The service gave the recorded id in this reconciliation. */
