@@ -33,16 +33,21 @@ import type { KeeperClient } from '../types.js'
  * refused this request. `BLOCKED`: the route is wrong. `STORE`: the user's record cannot be read or written. `BUG`: the
  * keeper has thrown.
  */
+const failureKinds = ['CREDENTIALS', 'SERVICE', 'REFUSED', 'BLOCKED', 'INVALID', 'STORE', 'BUG'] as const
+
 export interface Failure {
-  readonly kind: 'CREDENTIALS' | 'SERVICE' | 'REFUSED' | 'BLOCKED' | 'INVALID' | 'STORE' | 'BUG'
+  readonly kind: (typeof failureKinds)[number]
   readonly error: unknown
   readonly retryAfterMs?: number | undefined
+  /** Whether the call may take effect, now or later. */
+  readonly isLost?: boolean
 }
 
-/** The outcome of a call. `refused`: no effect. `lost`: it may take effect, now or later. */
-export type CallResult =
-  | { readonly kind: 'answered'; readonly reply: Reply; readonly error?: unknown }
-  | { readonly kind: 'refused' | 'lost'; readonly failure: Failure }
+export function isFailure<Other extends { readonly kind: string }>(
+  result: Failure | Other,
+): result is Failure {
+  return failureKinds.some((kind) => kind === result.kind)
+}
 
 /** Never rejects. @param values - parameters and headers @param signal - ends the wait for the answer */
 export async function sendCall(
@@ -51,7 +56,7 @@ export async function sendCall(
   username: string,
   values: UpdateSubscriptionParametersInput,
   signal: AbortSignal,
-): Promise<CallResult> {
+): Promise<Reply | Failure> {
   // The keeper itself repeats calls, so that no request leaves long after its claim.
   const once = { retry: false, timeoutMs: callTimeoutMs, signal } as const
   const send = async (): Promise<Reply> => {
@@ -74,34 +79,28 @@ export async function sendCall(
   const limitMs = 2 * callTimeoutMs
   const late = () => new Error(`The client took longer than ${limitMs / 1_000} s.`)
   try {
-    return { kind: 'answered', reply: await withTimeLimit(limitMs, send(), late) }
+    return await withTimeLimit(limitMs, send(), late)
   } catch (error) {
     return classify(call, error)
   }
 }
 
 /** The outcome of a call that has thrown. */
-export function classify({ kind }: PlannedCall, error: unknown): CallResult {
+export function classify({ kind }: PlannedCall, error: unknown): Reply | Failure {
   const isCreate = kind === 'create' || kind === 'recreate'
-  if (isCreate && error instanceof SubscriptionConflictError) return answered('conflict', error)
-  if (isCreate && error instanceof ResponseValidationError && isSuccess(error.status)) {
-    return answered('unreadable', error)
-  }
+  if (isCreate && error instanceof SubscriptionConflictError) return { kind: 'conflict' }
+  if (isCreate && error instanceof ResponseValidationError && isSuccess(error.status))
+    return { kind: 'unreadable', error }
   if (!isCreate && error instanceof SubscriptionNotFoundError)
-    return answered(error.provesEnded ? 'gone' : 'not-found', error)
+    return { kind: error.provesEnded ? 'gone' : 'not-found', error }
   const isOfService = error instanceof ApiError && error.intermediary === undefined
-  if (!isCreate && isOfService && isNoRoute(error.status)) return answered('no-route', error)
+  if (!isCreate && isOfService && isNoRoute(error.status)) return { kind: 'no-route', error }
   const answer = error instanceof OutcomeUnknownError ? error.cause : error
   const retryAfterMs =
     answer instanceof ApiError || answer instanceof TokenRequestError ? answer.retryAfterMs : undefined
-  const failure = { kind: failureKindOf(error), error, retryAfterMs }
-  if (mayHaveTakenEffect(isCreate, error)) return { kind: 'lost', failure }
-  if (!isCreate && failure.kind === 'REFUSED') return answered('refused', error)
-  return { kind: 'refused', failure }
-}
-
-function answered(kind: Exclude<Reply['kind'], 'created'>, error: unknown): CallResult {
-  return { kind: 'answered', reply: { kind }, error }
+  const isLost = mayHaveTakenEffect(isCreate, error)
+  const failure = { kind: failureKindOf(error), error, retryAfterMs, isLost }
+  return !isCreate && !isLost && failure.kind === 'REFUSED' ? { kind: 'refused', error } : failure
 }
 
 function mayHaveTakenEffect(isCreate: boolean, error: unknown): boolean {

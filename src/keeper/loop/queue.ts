@@ -21,6 +21,7 @@ import {
   supersededLookMs,
   sweepPatienceMs,
 } from '../timing.js'
+import { isFailure } from './call.js'
 import { Deliveries } from './deliveries.js'
 import { Run } from './outage-and-limits.js'
 import { type Ending, Reconciliation } from './reconcile.js'
@@ -354,22 +355,21 @@ export class Queue {
 
   /** Counts failures. @returns how long the user can wait now, in ms */
   #noteEnding({ schedule, username }: User, ending: Ending): number {
-    if (ending.kind !== 'failed') {
-      if (!['claimed', 'prevented', 'gone'].includes(ending.kind))
+    if (!isFailure(ending)) {
+      const { againMs, kind } = ending
+      if (!['claimed', 'prevented', 'gone'].includes(kind))
         Object.assign(schedule, { failures: 0, refusals: 0 })
-      const isAtRest = ending.kind === 'done' || ending.kind === 'conflict'
-      return isAtRest ? Math.max(1_000, ending.againMs) : ending.againMs
+      return kind === 'done' || kind === 'conflict' ? Math.max(1_000, againMs) : againMs
     }
     const { log, problems } = this.#parts.reporter
-    const { againMs, failure } = ending
+    const { error: err, kind, retryAfterMs } = ending
     const failures = ++schedule.failures
-    schedule.refusals = failure.kind === 'REFUSED' ? schedule.refusals + 1 : 0
-    if (schedule.refusals >= reportedRefusals)
-      problems.addUser('REFUSED', username, refusedMessage, failure.error)
-    const fields = { username, failures, err: failure.error }
-    if (failure.kind === 'BUG') log('error', { event: 'reconcile.broken', ...fields }, bugMessage)
+    schedule.refusals = kind === 'REFUSED' ? schedule.refusals + 1 : 0
+    if (schedule.refusals >= reportedRefusals) problems.addUser('REFUSED', username, refusedMessage, err)
+    const fields = { username, failures, err }
+    if (kind === 'BUG') log('error', { event: 'reconcile.broken', ...fields }, bugMessage)
     else log('warn', { event: 'subscription.failed', ...fields }, failureMessage)
-    return againMs ?? retryWaitMs(failures, failure.retryAfterMs)
+    return ending.againMs ?? retryWaitMs(failures, retryAfterMs)
   }
 }
 

@@ -6,7 +6,7 @@ import { supersededMessage } from '../memory/configuration.js'
 import { KeyFailure, StoreFailure } from '../memory/keeper-store.js'
 import { Collision, type Parts, type User } from '../memory/users.js'
 import { namesOf } from '../options.js'
-import { apply } from '../rules/apply.js'
+import { apply, type Reply } from '../rules/apply.js'
 import { decide, type Facts, isCall, type Learnt, type PlannedCall } from '../rules/decide.js'
 import { absorb, assumeEffect, newRecord, restoreLeftMs, type UserRecord, union } from '../rules/record.js'
 import {
@@ -20,7 +20,7 @@ import {
   now,
 } from '../timing.js'
 import type { KeeperGap } from '../types.js'
-import { type CallResult, type Failure, sendCall } from './call.js'
+import { type Failure, isFailure, sendCall } from './call.js'
 import type { Run } from './outage-and-limits.js'
 
 /** The most calls in one reconciliation: the service contradicts itself if more are needed. */
@@ -29,24 +29,24 @@ const maxCalls = 8
 const proofsPerId = 4
 
 /**
- * How a reconciliation ended, and when the user is due again.
+ * How a reconciliation ended.
  *
  * - `done`: the user is in the wanted state. `removed`: nothing of an unwanted user is left.
  * - `conflict`: another subscription is in the way. `waiting`: the next restore must wait.
  * - `claimed`: another process is working on the user, or a call was not answered.
  * - `prevented`: an outage, the store or a newer configuration prevents all calls.
  * - `gone`: another process has removed the user, and this process still wants that user.
- * - `failed`: a call, the user's key in the store, or the keeper itself failed. Without `againMs` a backoff decides.
  */
-export type Ending =
-  | { readonly kind: 'done'; readonly againMs: number }
-  | { readonly kind: 'removed'; readonly againMs: number }
-  | {
-      readonly kind: 'conflict' | 'waiting' | 'claimed' | 'prevented' | 'gone'
-      readonly againMs: number
-      readonly error: unknown
-    }
-  | { readonly kind: 'failed'; readonly againMs?: number; readonly failure: Failure }
+export interface Rest {
+  readonly kind: 'done' | 'removed' | 'conflict' | 'waiting' | 'claimed' | 'prevented' | 'gone'
+  /** When the user is due again. */
+  readonly againMs: number
+  /** Why the user is not in the wanted state. */
+  readonly error?: unknown
+}
+
+/** Without `againMs` a backoff decides. */
+export type Ending = Rest | (Failure & { readonly againMs?: number })
 
 /** One reconciliation of one user, and what came of it. */
 export class Reconciliation {
@@ -62,7 +62,7 @@ export class Reconciliation {
   /** The record as it is now, without a claim. What the store holds, with a claim, is `user.record`. */
   #record: UserRecord
   #learnt: Learnt = {}
-  /** The error behind `learnt.inconclusive`. */
+  /** The error of the last call with an id. */
   #idError: unknown
   /** Whether a call has proven the subscription, however long it took. */
   #isProven = false
@@ -91,9 +91,9 @@ export class Reconciliation {
 
   #endingOf(error: unknown): Ending {
     if (error instanceof Collision) return { kind: 'claimed', againMs: 1_000, error }
-    if (error instanceof KeyFailure) return { kind: 'failed', failure: { kind: 'STORE', error } }
+    if (error instanceof KeyFailure) return { kind: 'STORE', error }
     if (error instanceof StoreFailure) return { kind: 'prevented', againMs: 0, error }
-    return { kind: 'failed', againMs: this.#parts.sweepIntervalMs, failure: { kind: 'BUG', error } }
+    return { kind: 'BUG', againMs: this.#parts.sweepIntervalMs, error }
   }
 
   async #proceed(): Promise<Ending> {
@@ -122,7 +122,7 @@ export class Reconciliation {
       const ending = await this.#call(decision, facts)
       if (ending !== undefined) return ending
     }
-    return { kind: 'failed', againMs: minute, failure: { kind: 'SERVICE', error: new Error(endlessMessage) } }
+    return { kind: 'SERVICE', againMs: minute, error: new Error(endlessMessage) }
   }
 
   /** @returns `undefined` if another process has a newer configuration */
@@ -172,9 +172,9 @@ export class Reconciliation {
       case 'conflict':
         problems.addUser('CONFLICT', user.username, conflictMessage)
         return { kind, againMs: user.checkDueFrom - now(), error: new Error(conflictMessage) }
-      default: {
-        const failure = { kind: 'BLOCKED', error: new Error(blockedMessage) } as const
-        return { kind: 'failed', againMs: Math.min(brokenAnswerMs, sweepIntervalMs), failure }
+      case 'blocked': {
+        const againMs = Math.min(brokenAnswerMs, sweepIntervalMs)
+        return { kind: 'BLOCKED', againMs, error: new Error(blockedMessage) }
       }
     }
   }
@@ -210,19 +210,17 @@ export class Reconciliation {
       this.#isClaimUnused = false
       const sent = { since: now(), at: Date.now() }
       const result = await sendCall(client, call, user.username, values, this.#run.calls.signal)
-      const failure = result.kind === 'answered' ? this.#settle(call, result, facts, sent) : result.failure
-      const isRefused = result.kind === 'answered' && result.reply.kind === 'refused'
-      if (failure === undefined && !isRefused) circuit.succeeded()
+      const failure = isFailure(result) ? result : this.#settle(call, result, facts, sent)
+      // Another call shows whether the service works.
+      if (failure === undefined && result.kind !== 'refused') circuit.succeeded()
       // A stop says nothing of the service.
       if (failure !== undefined && !this.#run.calls.signal.aborted)
         circuit.failed(user.username, failure, user.schedule.failures > 0, users.all.size)
       // The claim stays: nothing may be sent for this user until the call can no longer take effect.
-      if (result.kind === 'lost') return { kind: 'failed', againMs: claimLookMs, failure: result.failure }
+      if (failure?.isLost) return { ...failure, againMs: claimLookMs }
       this.#record = await users.write(user, this.#record)
-      if (result.kind === 'answered' && result.reply.kind === 'unreadable' && call.kind === 'recreate')
-        return this.#unreadable(result.error)
-      if (failure?.kind === 'INVALID') return this.#invalid(failure.error)
-      return failure && { kind: 'failed', failure }
+      if (result.kind === 'unreadable' && call.kind === 'recreate') return this.#unreadable(result.error)
+      return failure?.kind === 'INVALID' ? this.#invalid(failure.error) : failure
     } finally {
       limiter.leave(user.username)
     }
@@ -253,7 +251,7 @@ export class Reconciliation {
   /** Applies the reply to the record, and reports its findings. @returns why the user is not in the wanted state */
   #settle(
     call: PlannedCall,
-    { error, reply }: Extract<CallResult, { kind: 'answered' }>,
+    reply: Reply,
     facts: Facts,
     sent: { readonly since: number; readonly at: number },
   ): Failure | undefined {
@@ -264,8 +262,8 @@ export class Reconciliation {
     const applied = apply(this.#record, answered, this.#learnt, facts)
     const { gap, isCreated, isRefused, learnt, proven, proves, record, refutes } = applied
     if (proves !== undefined) routes.prove(proves)
-    if (learnt.inconclusive === undefined || 'id' in call) this.#idError = error
-    if (refutes !== undefined) routes.refute(refutes, error ?? this.#idError)
+    if ('id' in call) this.#idError = 'error' in reply ? reply.error : undefined
+    if (refutes !== undefined) routes.refute(refutes, this.#idError)
     if (proven !== undefined) {
       this.#isProven = true
       users.noteProof(user, sent.since, proven === 'id' ? record.id : undefined)
@@ -289,14 +287,14 @@ export class Reconciliation {
   #unreadable(error: unknown): Ending {
     const message = `${unreadableMessage} The last answer: ${messageOf(error)}`
     this.#parts.problems.addUser('SERVICE', this.user.username, message, error)
-    return { kind: 'failed', againMs: brokenAnswerMs, failure: { kind: 'SERVICE', error } }
+    return { kind: 'SERVICE', againMs: brokenAnswerMs, error }
   }
 
   #invalid(error: unknown): Ending {
     const { problems, sweepIntervalMs } = this.#parts
     const reason = error instanceof InvalidRequestError ? error.issues[0]?.message : messageOf(error)
     problems.addUser('ROSTER', this.user.username, invalidMessage, error, reason)
-    return { kind: 'failed', againMs: sweepIntervalMs, failure: { kind: 'INVALID', error } }
+    return { kind: 'INVALID', againMs: sweepIntervalMs, error }
   }
 }
 

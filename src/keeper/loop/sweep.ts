@@ -58,15 +58,14 @@ export class SweepCount {
     return { wanted: this.#wanted, active: this.#active, ...this.#counts, failed: this.#failed }
   }
 
-  #wait(user: User, ending: Exclude<Ending, { kind: 'done' | 'removed' }>, againMs: number): void {
-    const error = ending.kind === 'failed' ? ending.failure.error : ending.error
+  #wait(user: User, { error, kind }: Ending, againMs: number): void {
     const known = this.#open.get(user)
     const patienceMs = user.record?.claim === undefined ? sweepPatienceMs : claimPatienceMs
     const patientUntil = known?.patientUntil ?? now() + patienceMs
     // The call behind a claim has already reported the reason.
-    const reason = ending.kind === 'claimed' && known ? known.error : error
+    const reason = kind === 'claimed' && known ? known.error : error
     this.#open.set(user, { error: reason, patientUntil })
-    if (isFinal(ending) || now() + againMs > patientUntil) this.#fail(user, reason)
+    if (finalKinds.includes(kind) || now() + againMs > patientUntil) this.#fail(user, reason)
   }
 
   #fail(user: User, error: unknown): void {
@@ -84,8 +83,5 @@ export class SweepCount {
   }
 }
 
-/** Whether an attempt a moment later would fail again. */
-function isFinal(ending: Ending): boolean {
-  if (ending.kind === 'failed') return ['INVALID', 'REFUSED', 'BLOCKED', 'BUG'].includes(ending.failure.kind)
-  return ending.kind === 'conflict' || ending.kind === 'waiting'
-}
+/** An attempt a moment later would end in the same way. */
+const finalKinds: readonly Ending['kind'][] = ['INVALID', 'REFUSED', 'BLOCKED', 'BUG', 'conflict', 'waiting']

@@ -11,7 +11,8 @@ import { nextCount, type UserRecord, union } from './record.js'
  */
 export type Reply =
   | { readonly kind: 'created'; readonly id: number }
-  | { readonly kind: 'ok' | 'conflict' | 'gone' | 'not-found' | 'no-route' | 'refused' | 'unreadable' }
+  | { readonly kind: 'ok' | 'conflict' }
+  | { readonly kind: 'gone' | 'not-found' | 'no-route' | 'refused' | 'unreadable'; readonly error?: unknown }
 
 /** A call and its reply. Times are of the wall clock. */
 export interface Answered {

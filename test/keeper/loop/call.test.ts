@@ -74,7 +74,7 @@ describe('an error of the client', () => {
     ['a proxy that cannot be', create, new ConfigurationError('', { issues: [] }), 'refused', 'SERVICE'],
     ['an error of the user’s own client', create, new Error('?'), 'lost', 'SERVICE'],
   ])('%s', (_name, call, error, kind, failureKind) => {
-    expect(classify(call, error)).toMatchObject({ kind, failure: { kind: failureKind, error } })
+    expect(classify(call, error)).toMatchObject({ kind: failureKind, isLost: kind === 'lost', error })
   })
 
   test('409 to a create and 404 to another call are answers', () => {
@@ -83,21 +83,19 @@ describe('an error of the client', () => {
     const notFound = { ...at, status: 404, subscriptionId: 1 }
     const missing = new SubscriptionNotFoundError('', { ...notFound, provesEnded: false })
     const ended = new SubscriptionNotFoundError('', { ...notFound, provesEnded: true })
-    const kindOf = (call: PlannedCall, error: unknown) => Object(classify(call, error)).reply.kind
+    const kindOf = (call: PlannedCall, error: unknown) => classify(call, error).kind
     expect(kindOf(create, conflict)).toBe('conflict')
     expect(kindOf(update, missing)).toBe('not-found')
     expect(kindOf(update, ended)).toBe('gone')
     expect(kindOf(create, unreadable(201))).toBe('unreadable')
-    expect(classify(create, missing)).toMatchObject({ kind: 'refused' })
+    expect(classify(create, missing)).toMatchObject({ kind: 'REFUSED', isLost: false })
   })
 
   test.each([300, 302, 399, 405, 501])('%i to an update says that there is no such route', (status) => {
-    const reply = { kind: 'no-route' }
-    expect(classify(update, api(status))).toEqual({ kind: 'answered', reply, error: api(status) })
+    expect(classify(update, api(status))).toEqual({ kind: 'no-route', error: api(status) })
   })
 
   test.each([299, 400, 404])('%i says that it is refused', (status) => {
-    const reply = { kind: 'refused' }
-    expect(classify(update, api(status))).toEqual({ kind: 'answered', reply, error: api(status) })
+    expect(classify(update, api(status))).toEqual({ kind: 'refused', error: api(status) })
   })
 })
