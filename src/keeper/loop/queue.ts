@@ -53,9 +53,8 @@ export class Queue {
   /** Users who were due when it was made, the next one last. */
   #batch: User[] = []
   #isWatching = false
+  /** Stopped while a stop waits for what is in flight. */
   #run = new Run()
-  /** Calls of {@link Queue.stop} in progress. */
-  #stops = 0
   /** Whether a sweep has ended. */
   #isReady = false
   /** Set while the watch or a sweep runs. */
@@ -101,8 +100,6 @@ export class Queue {
   async stop(): Promise<void> {
     const run = this.#run
     run.isStopped = true
-    this.#run = new Run()
-    this.#stops++
     this.#roster.stop()
     const { configuration, processes } = this.#parts
     if (this.#isWatching) this.#inBackground(() => processes.leave(configuration.generation))
@@ -116,7 +113,7 @@ export class Queue {
     }
     this.#sweepCalls.clear()
     this.#stopTicking()
-    this.#stops--
+    if (this.#run === run) this.#run = new Run()
   }
 
   /** One ended subscription suggests more: every user is proven again. */
@@ -162,11 +159,10 @@ export class Queue {
   async #prepare(request: SweepRequest, run: Run): Promise<Error | undefined> {
     const { configuration } = this.#parts
     const patientUntil = now() + sweepPatienceMs
-    const isStopped = () => run.isStopped || this.#stops > 0
-    while (!isStopped()) {
+    while (!run.isStopped) {
       try {
         await this.#synchronize()
-        if (isStopped()) break
+        if (run.isStopped) break
         await this.#readRoster(request)
         const { generation, isSuperseded } = configuration.state
         // A rotation meanwhile has made the generation unknown: once more.
@@ -181,7 +177,7 @@ export class Queue {
   }
 
   async #reportOfNothing({ wantsNone = false }: SweepRequest, error: Error): Promise<Counted> {
-    const asked = wantsNone || this.#stops > 0 ? undefined : await this.#roster.ask()
+    const asked = wantsNone || this.#run.isStopped ? undefined : await this.#roster.ask()
     const names = [...(asked ?? this.#parts.users.all.keys())]
     const failed = names.map((username) => ({ username, error }))
     return { wanted: wantsNone ? 0 : names.length, active: 0, created: 0, restored: 0, removed: 0, failed }
@@ -195,7 +191,7 @@ export class Queue {
       const isHopeless = now() - Math.max(this.#blockedSince, sweep.startedSince) >= sweepPatienceMs
       const blocked = isHopeless ? untriedMessage : undefined
       const reason = configuration.state.isSuperseded ? supersededMessage : blocked
-      const message = this.#stops > 0 ? stoppedMessage : reason
+      const message = this.#run.isStopped ? stoppedMessage : reason
       if (message !== undefined) sweep.end(new Error(message, { cause: circuit.outage?.error }))
     }
   }
@@ -252,14 +248,13 @@ export class Queue {
   async #readRoster(request: RosterRequest): Promise<void> {
     const { schedule, sweepIntervalMs } = this.#parts
     schedule.beginRoster()
+    // Tried again together with a store that failed.
+    let failures = 1
     try {
-      const failures = await this.#roster.read(request)
+      failures = await this.#roster.read(request)
+    } finally {
       if (failures > 0)
         schedule.setRosterDue(backoffMs(failures, { firstMs: storeTimeoutMs, maxMs: sweepIntervalMs }))
-    } catch (error) {
-      // Tried again together with a store that failed.
-      schedule.setRosterDue(storeTimeoutMs)
-      throw error
     }
   }
 
@@ -290,7 +285,7 @@ export class Queue {
   get #mayBegin(): boolean {
     const { circuit, configuration, store } = this.#parts
     const { generation, isSuperseded } = configuration.state
-    if (this.#timer === undefined || this.#stops > 0 || store.isFailing) return false
+    if (this.#timer === undefined || this.#run.isStopped || store.isFailing) return false
     if (generation === undefined || isSuperseded) return false
     return circuit.outage === undefined || circuit.isTestDue
   }

@@ -132,7 +132,6 @@ export class Reconciliation {
     const { generation, isSuperseded, values } = configuration.state
     if (isSuperseded || generation === undefined) return undefined
     const names = namesOf(values)
-    const at = Date.now()
     return {
       spec: configuration.spec,
       names,
@@ -141,13 +140,12 @@ export class Reconciliation {
       wantsProof: !this.#isProven && (user.checkedSince < this.#provenSince || now() >= user.checkDueFrom),
       wantsProofById:
         user.provenId !== user.record?.id || user.proofs % proofsPerId === 0 || !routes.isProven('update'),
-      mayRestore: restoreLeftMs(this.#record, at) === 0,
       mayUpdate: names.length > 0 && routes.mayTry('update'),
       mayUnsubscribe: routes.mayTry('unsubscribe'),
       isUnsubscribeProven: routes.isProven('unsubscribe'),
       isIdProven: user.provenId === this.#record.id,
       replacesExisting: existing === 'replace',
-      at,
+      at: Date.now(),
     }
   }
 

@@ -40,9 +40,8 @@ export class Configuration {
   readonly spec: Spec
   readonly #parts: Basics
   #state: ConfigurationState
+  #generation = 0
   #hash: { readonly of: string; readonly value: Promise<string> } | undefined
-  /** The newest generation that this process has used; 0 before the first. */
-  #highest = 0
   #supersededSince = longAgo
 
   constructor(parts: Basics) {
@@ -53,9 +52,9 @@ export class Configuration {
     this.#state = { values, generation: undefined, isSuperseded: false }
   }
 
-  /** The generation of this process, also while another one supersedes it. */
+  /** The newest generation that this process has used, also while another one supersedes it; 0 before the first. */
   get generation(): number {
-    return this.#state.generation ?? this.#highest
+    return this.#generation
   }
 
   get state(): ConfigurationState {
@@ -78,7 +77,7 @@ export class Configuration {
     const { generation: present, isSuperseded, values } = this.#state
     const { text, value: stored } = await store.read(storeKey, parse)
     const mayReturn =
-      isSuperseded && now() - this.#supersededSince >= lifeMs && !processes.hasNewer(this.#highest)
+      isSuperseded && now() - this.#supersededSince >= lifeMs && !processes.hasNewer(this.#generation)
     const mine = mayReturn ? undefined : present
     const isOurs = stored !== undefined && (await this.#hashOf(values, stored.salt)) === stored.hash
     if (isOurs && stored.generation >= (mine ?? 0)) {
@@ -87,14 +86,14 @@ export class Configuration {
     }
     // A starting process has the newest configuration; a rotation replaces the configuration before it. If every process with a
     // newer one is gone, this one comes back.
-    const isOlder = stored === undefined || stored.generation < (mine ?? this.#highest + 1)
-    if (this.#highest > 0 && !isOlder && !mayReturn) {
+    const isOlder = stored === undefined || stored.generation < (mine ?? this.#generation + 1)
+    if (this.#generation > 0 && !isOlder && !mayReturn) {
       if (!isSuperseded) this.#supersededSince = now()
       this.#state = { ...this.#state, isSuperseded: true }
       problems.begin('SUPERSEDED', newerMessage)
       return true
     }
-    const generation = mine ?? Math.max((stored?.generation ?? 0) + 1, this.#highest + 1, Date.now())
+    const generation = mine ?? Math.max((stored?.generation ?? 0) + 1, this.#generation + 1, Date.now())
     const salt = randomBytes(16).toString('base64url')
     const written = { generation, salt, hash: await this.#hashOf(values, salt) }
     if (!(await store.compareAndSet(storeKey, text, JSON.stringify(written)))) return false
@@ -109,7 +108,7 @@ export class Configuration {
     const before = this.#state
     if (values !== before.values) return
     this.#state = { ...before, generation, isSuperseded: false }
-    this.#highest = generation
+    this.#generation = generation
     problems.resolve('SUPERSEDED')
     if (generation !== before.generation || before.isSuperseded) schedule.markAllDue()
   }

@@ -37,10 +37,7 @@ export class IndexOfNames {
     const enter = async (added: string[], shard: number) => {
       if (added.length === 0) return []
       const change = this.#change(shard, (names) => [...new Set([...names, ...added])])
-      return unlessKeyFails(
-        change.then((): string[] => []),
-        added,
-      )
+      return (await unlessKeyFails(change, added)) ?? []
     }
     return (await Promise.all(byShard.map(enter))).flat()
   }

@@ -16,7 +16,10 @@ export class StoreFailure extends Error {}
 export class KeyFailure extends StoreFailure {}
 
 /** Settles as `work` does, or if one key fails as `otherwise`. The problem is reported. */
-export async function unlessKeyFails<Result>(work: Promise<Result>, otherwise: Result): Promise<Result> {
+export async function unlessKeyFails<Result, Other>(
+  work: Promise<Result>,
+  otherwise: Other,
+): Promise<Result | Other> {
   return work.catch((error: unknown) => {
     if (error instanceof KeyFailure) return otherwise
     throw error
@@ -91,18 +94,16 @@ export class KeeperStore {
     throw new TypeError(refusalMessage(what))
   }
 
-  /** Repeats an attempt to change a value, which returns whether the value is stored. @returns the same of the last attempt */
-  async repeat(attempt: () => Promise<boolean>): Promise<boolean> {
+  /**
+   * Repeats an attempt to change a value, which returns whether the value is stored.
+   *
+   * @throws StoreFailure, KeyFailure: also if the value is never stored, as in a store that returns old values
+   */
+  async untilStored(key: string, attempt: () => Promise<boolean>): Promise<void> {
     for (let round = 1; round <= 10; round++) {
-      if (await attempt()) return true
+      if (await attempt()) return
       await delay(Math.random() * round * 20)
     }
-    return false
-  }
-
-  /** @throws StoreFailure, KeyFailure: also if the value is never stored, as in a store that returns old values */
-  async untilStored(key: string, attempt: () => Promise<boolean>): Promise<void> {
-    if (await this.repeat(attempt)) return
     throw this.failKey(key, new Error('Another process changed the value at every attempt.'))
   }
 

@@ -59,11 +59,9 @@ export class Processes {
 
   /** Counts up, and looks at the others. @throws StoreFailure */
   async beat(generation: number): Promise<void> {
-    // If others are always faster, the next beat is early enough. Without this key the work is not divided.
-    await unlessKeyFails(
-      this.#store.repeat(() => this.#write(generation)),
-      false,
-    )
+    // Without this key the work is not divided.
+    const beating = this.#store.untilStored(storeKey, () => this.#write(generation))
+    await unlessKeyFails(beating, undefined)
     const sharers = this.#living().filter(([, other]) => other.generation === generation)
     this.#sharers = [this.#id, ...sharers.map(([id]) => id)]
   }

@@ -89,10 +89,7 @@ export class Users {
   /** Whether a user has a record that can be read. @throws StoreFailure */
   async hasRecord(username: string): Promise<boolean> {
     const reading = this.#parts.store.read(keyOf(username), (text) => parseRecord(text, username))
-    return unlessKeyFails(
-      reading.then(({ value }) => value !== undefined),
-      false,
-    )
+    return (await unlessKeyFails(reading, undefined))?.value !== undefined
   }
 
   /** Reads the record; writes it back if the store has lost it, and not on purpose. @throws StoreFailure, KeyFailure, Collision */

@@ -1,7 +1,7 @@
 /** What to do next for one user. A pure rule: every step may be repeated at any time. */
 import type { Operation } from '../../shared/routes.js'
 import { day } from '../timing.js'
-import type { Spec, UserRecord } from './record.js'
+import { restoreLeftMs, type Spec, type UserRecord } from './record.js'
 
 /** A request to the service. `recreate` is a create that replaces an identical subscription. */
 export type PlannedCall =
@@ -45,8 +45,6 @@ export interface Facts {
   readonly wantsProof: boolean
   /** Whether the proof must prove the recorded id. */
   readonly wantsProofById: boolean
-  /** Whether a subscription may be restored now. */
-  readonly mayRestore: boolean
   /** Whether there are parameters to update, on a route that is not known to be wrong. */
   readonly mayUpdate: boolean
   /** Whether the route to unsubscribe is not known to be wrong. */
@@ -68,27 +66,26 @@ export function decide(record: UserRecord, learnt: Learnt, facts: Facts): Decisi
 
   const recreate = { kind: 'recreate', spec: facts.spec } as const
   const recreateOrConflict = mayReplace(record, facts) ? recreate : ({ kind: 'conflict' } as const)
+  const mayRestore = restoreLeftMs(record, facts.at) === 0
   // What the keeper itself has ended waits for nothing.
   const createOrWait =
-    facts.mayRestore || endedByUs
-      ? ({ kind: 'create', spec: facts.spec } as const)
-      : ({ kind: 'wait' } as const)
+    mayRestore || endedByUs ? ({ kind: 'create', spec: facts.spec } as const) : ({ kind: 'wait' } as const)
   if (id === undefined) {
     if (learnt.isTaken) return recreateOrConflict
     return conflictAt !== undefined && !facts.wantsProof ? { kind: 'conflict' } : createOrWait
   }
 
+  const isOpen = learnt.inconclusive !== undefined
   // A 404 for an id that the service gave just now shows that the route is wrong.
-  const isTest = learnt.inconclusive === 'update' && learnt.isIdNew
-  const mayUpdate = facts.mayUpdate && (learnt.inconclusive === undefined || isTest)
+  const mayUpdate = facts.mayUpdate && (!isOpen || learnt.isIdNew)
   const update = { kind: 'update', id } as const
   if (hasFormerNames(record, facts)) return recreate
-  if (mayUpdate && (isTest || idUnsure || generation !== facts.generation)) return update
+  if (mayUpdate && (isOpen || idUnsure || generation !== facts.generation)) return update
   if (idUnsure) return learnt.isTaken ? recreateOrConflict : createOrWait
-  if (learnt.inconclusive !== undefined && !learnt.isTaken) return createOrWait
+  if (isOpen && !learnt.isTaken) return createOrWait
   if (!facts.wantsProof && !endedByUs) return { kind: 'done' }
   // An update restores nothing, so it need not wait.
-  return mayUpdate && (facts.wantsProofById || !facts.mayRestore) ? update : createOrWait
+  return mayUpdate && (facts.wantsProofById || !mayRestore) ? update : createOrWait
 }
 
 /** An unwanted subscription is ended; first its id is learnt, if it is unsure. */

@@ -13,7 +13,6 @@ const facts: Facts = {
   isWanted: true,
   wantsProof: false,
   wantsProofById: false,
-  mayRestore: true,
   mayUpdate: true,
   mayUnsubscribe: true,
   isUnsubscribeProven: true,

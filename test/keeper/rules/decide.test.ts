@@ -15,7 +15,6 @@ const facts: Facts = {
   isWanted: true,
   wantsProof: false,
   wantsProofById: false,
-  mayRestore: true,
   mayUpdate: true,
   mayUnsubscribe: true,
   isUnsubscribeProven: true,
@@ -29,6 +28,8 @@ const kept: UserRecord = { ...record, id: 5, names: ['token'], generation: 7, pr
 const isTaken = { isTaken: true }
 const idUnsure = true
 const due = { wantsProof: true }
+/** Just now, and not for the first time. */
+const restored = { restores: 1, restoredAt: facts.at }
 
 const create = { kind: 'create', spec }
 const recreate = { kind: 'recreate', spec }
@@ -39,7 +40,7 @@ type Row = [string, Partial<UserRecord>, Learnt, Partial<Facts>, object]
 
 const wantedRows: Row[] = [
   ['new: create', { ...record, id: undefined }, {}, {}, create],
-  ['new, and restores have to wait', { id: undefined }, {}, { mayRestore: false }, { kind: 'wait' }],
+  ['new, and restores have to wait', { id: undefined, ...restored }, {}, {}, { kind: 'wait' }],
   ['in the way: replace', { id: undefined }, isTaken, {}, recreate],
   ['in the way with `report`', { id: undefined }, isTaken, { replacesExisting: false }, { kind: 'conflict' }],
   ['in the way, replaced today', { id: undefined, replacedAt: 9.5 * day }, isTaken, {}, { kind: 'conflict' }],
@@ -68,9 +69,9 @@ const wantedRows: Row[] = [
   ],
   [
     'ended by the keeper, and restores have to wait',
-    { id: undefined, endedByUs: true },
+    { id: undefined, endedByUs: true, ...restored },
     {},
-    { mayRestore: false },
+    {},
     create,
   ],
   [
@@ -86,15 +87,9 @@ const wantedRows: Row[] = [
   ['all is well', {}, {}, {}, { kind: 'done' }],
   ['a proof is due', {}, {}, due, create],
   ['a proof of the id is due', {}, {}, { ...due, wantsProofById: true }, update],
-  ['a proof is due, and restores have to wait', {}, {}, { ...due, mayRestore: false }, update],
+  ['a proof is due, and restores have to wait', restored, {}, due, update],
   ['a proof is due, nothing to update', {}, {}, { ...due, mayUpdate: false, wantsProofById: true }, create],
-  [
-    'no update, and restores have to wait',
-    {},
-    {},
-    { ...due, mayUpdate: false, mayRestore: false },
-    { kind: 'wait' },
-  ],
+  ['no update, and restores have to wait', restored, {}, { ...due, mayUpdate: false }, { kind: 'wait' }],
   ['no proof of the id before its time', {}, {}, { wantsProofById: true }, { kind: 'done' }],
   ['ended on purpose, or not: a proof', { endedByUs: true }, {}, {}, create],
   ['older values', { generation: 6 }, {}, {}, update],
