@@ -1,5 +1,4 @@
 /** How a receiver answers a callback: authenticate, read, parse, call the handlers. */
-import * as z from 'zod'
 import type { InvalidDeliveryError, Issue } from '../errors.js'
 import { callLogged, consoleLogOf, type Log, logOf, sparseConsoleLogOf } from '../logger.js'
 import { testDelivery } from '../notification-types.js'
@@ -14,7 +13,7 @@ import { type Content, contentOf, readContent } from './content.js'
 import { logUndocumentedType, type NotificationHandler } from './handlers.js'
 import type { RequestHeaders } from './headers.js'
 import type { Http2Connection } from './node-types.js'
-import { check, type DeliveryReceiverOptions, type RefusedCallback } from './options.js'
+import { type DeliveryReceiverOptions, type RefusedCallback, routeError } from './options.js'
 import { deliveryReader, namesOf } from './parse.js'
 import type { Delivery, NoPayloadSchemas, PayloadSchemas } from './schemas.js'
 import { authenticatorOf } from './secrets.js'
@@ -32,8 +31,9 @@ export const receiverCore = Symbol.for('notification-subscriber')
 
 /** @throws `ConfigurationError` for what is no receiver; callers in JavaScript may pass anything */
 export function coreOf(receiver: object): ReceiverCore {
-  const schema = z.custom<ReceiverCore>(Boolean, 'the first argument must be a DeliveryReceiver')
-  return check('The callback route', schema, Object(receiver)[receiverCore])
+  const core = Object(receiver)[receiverCore]
+  if (core === undefined) throw routeError('the first argument must be a DeliveryReceiver')
+  return core
 }
 
 interface Received {
@@ -117,46 +117,28 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
     headers: RequestHeaders,
     readBody: () => ReadBody | Promise<ReadBody>,
   ): Promise<Received> {
-    return traced(
-      receiveChannel,
-      (): ReceiveContext => ({}),
-      async (context = {}) => {
-        const checked = this.#refusalOf(method, headers)
-        const refusal = checked instanceof Promise ? await checked : checked
-        const received = refusal ? { answer: refusal } : await this.#process(context, headers, readBody)
-        context.status = received.answer.status
-        return received
-      },
-    )
-  }
-
-  #refusalOf(
-    method: unknown,
-    headers: RequestHeaders,
-  ): CallbackAnswer | undefined | Promise<CallbackAnswer | undefined> {
-    const upperCase = String(method).toUpperCase()
-    // Load balancers, monitors and browsers test that the route exists.
-    if (upperCase === 'GET' || upperCase === 'HEAD') {
-      this.log('debug', { event: 'callback.probed', method }, 'Callback route probed')
-      return answerWith(405)
+    const run = async (context: ReceiveContext = {}) => {
+      const isPost = /^post$/i.test(String(method))
+      const checked = isPost ? this.#authenticate(headers) : wrongMethod(method)
+      const refused = checked instanceof Promise ? await checked : checked
+      const received = refused
+        ? { answer: this.refuse(refused, method) }
+        : await this.#process(context, headers, readBody)
+      context.status = received.answer.status
+      return received
     }
-    if (upperCase !== 'POST') {
-      const reason =
-        method === undefined
-          ? 'the request has no method: pass { method, headers, body }'
-          : 'the method is not POST'
-      return this.refuse({ status: 405, reason })
-    }
-    const refuse = (problem: Omit<RefusedCallback, 'status'> | undefined) =>
-      problem && this.refuse({ status: 401, ...problem })
-    const problem = this.#authenticate(headers)
-    return problem instanceof Promise ? problem.then(refuse) : refuse(problem)
+    return traced(receiveChannel, () => ({}), run)
   }
 
   /** Reports a refusal. Does not wait for `onRefused`: the answer must not depend on it. */
-  refuse(refused: RefusedCallback): CallbackAnswer {
+  refuse(refused: RefusedCallback, method?: unknown): CallbackAnswer {
     const { status } = refused
     const { onRefused } = this.#options
+    // Load balancers, monitors and browsers test that the route exists.
+    if (/^(?:get|head)$/i.test(String(method))) {
+      this.log('debug', { event: 'callback.probed', method }, 'Callback route probed')
+      return answerWith(status)
+    }
     const log = onRefused ? this.log : this.#logRefusal
     const advice = isUnauthorized(status) ? ': see "401 on my route" in docs/troubleshooting.md' : ''
     log('warn', { event: 'callback.refused', ...refused }, `Callback refused${advice}`)
@@ -191,11 +173,8 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
     for (let step = 0; step < 10 && !isDone; step += 1) await undefined
     const { ackTimeoutMs = 2_000 } = this.#options
     if (isDone || (await settlesWithin(ackTimeoutMs, done))) return { answer: answerWith(204) }
-    this.log(
-      'warn',
-      { event: 'handler.slow', ...fields, ackTimeoutMs },
-      'Answered before the handlers were done; they continue',
-    )
+    const slow = { event: 'handler.slow', ...fields, ackTimeoutMs }
+    this.log('warn', slow, 'Answered before the handlers were done; they continue')
     return { answer: answerWith(204), stillRunning: done }
   }
 
@@ -293,6 +272,14 @@ function namesIn(body: unknown): Handled['fields'] {
   } catch {
     return {}
   }
+}
+
+function wrongMethod(method: unknown): RefusedCallback {
+  const isMissing = method === undefined
+  const problem = isMissing
+    ? 'the request has no method: pass { method, headers, body }'
+    : 'the method is not POST'
+  return { status: 405, reason: problem }
 }
 
 function answerWith(status: CallbackAnswer['status']): CallbackAnswer {

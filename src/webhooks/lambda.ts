@@ -1,10 +1,9 @@
 /** A callback route for AWS Lambda. */
-import type { ConfigurationError } from '../errors.js'
 import { excerpt } from '../shared/text.js'
-import { configurationError } from '../shared/validation.js'
 import { bytesOfBase64 } from './content.js'
 import { coreOf } from './core.js'
 import { RequestHeaders } from './headers.js'
+import { routeError } from './options.js'
 import type { CallbackReceiver } from './receiver.js'
 
 /** The parts of an event that the handler uses: of an API Gateway (1.0 and 2.0), a load balancer or a function URL. */
@@ -55,7 +54,12 @@ export function toLambdaHandler(receiver: CallbackReceiver): (event: LambdaEvent
       Object(event)
     const method = Object(requestContext).http?.method ?? httpMethod
     // An answer, even 405, would be a success to a queue or a schedule.
-    if (method === undefined) throw noRequest(event)
+    if (method === undefined) {
+      const keys = excerpt(Object.keys(Object(event)).join(', ') || 'none', 100)
+      throw routeError(
+        `the event is not an HTTP request of API Gateway, a load balancer or a function URL (its keys: ${keys}): for a queue use parseDelivery (docs/deployment.md)`,
+      )
+    }
     // `headers` may have been changed by a middleware. The lists only show what was sent twice, unless they are alone.
     const lists = Object.entries(multiValueHeaders ?? {})
     const raw = lists.flatMap(([name, values = []]) => values.flatMap((value) => [name, value]))
@@ -72,10 +76,4 @@ export function toLambdaHandler(receiver: CallbackReceiver): (event: LambdaEvent
       isBase64Encoded: false,
     }
   }
-}
-
-function noRequest(event: unknown): ConfigurationError {
-  const keys = excerpt(Object.keys(Object(event)).join(', ') || 'none', 100)
-  const message = `the event is not an HTTP request of API Gateway, a load balancer or a function URL (its keys: ${keys}): for a queue use parseDelivery (docs/deployment.md)`
-  return configurationError('The callback route cannot work')([{ path: [], message }])
 }

@@ -1,6 +1,6 @@
 /** The options of a receiver, and their validation. */
 import * as z from 'zod'
-import type { InvalidDeliveryError } from '../errors.js'
+import type { ConfigurationError, InvalidDeliveryError } from '../errors.js'
 import type { Logger } from '../logger.js'
 import { configurationError, loggerSchema, validate } from '../shared/validation.js'
 import { maxDelayMs } from '../shared/waits.js'
@@ -101,6 +101,11 @@ export interface RefusedCallback {
   readonly header?: string | undefined
 }
 
+/** The error about a callback route that cannot work. */
+export function routeError(message: string): ConfigurationError {
+  return configurationError('The callback route cannot work')([{ path: [], message }])
+}
+
 /** @throws `ConfigurationError` with every problem of options or arguments; callers in JavaScript may pass anything */
 export function check<Output>(
   subject: 'The delivery receiver' | 'The callback route',
@@ -136,14 +141,10 @@ export function optionsSchema() {
     })
     .partial()
     .superRefine(({ secrets, allowUnauthenticated = false }, context) => {
-      const refuse = (message: string) => context.addIssue({ code: 'custom', path: ['secrets'], message })
-      if (secrets === undefined && !allowUnauthenticated) {
-        refuse(
-          'is missing: set `secrets: { token: "…" }`, or `allowUnauthenticated: true` to accept callbacks from anyone',
-        )
-      }
-      if (secrets !== undefined && allowUnauthenticated) {
-        refuse('cannot be given together with `allowUnauthenticated: true`: leave one out')
-      }
+      if ((secrets === undefined) === allowUnauthenticated) return
+      const message = allowUnauthenticated
+        ? 'cannot be given together with `allowUnauthenticated: true`: leave one out'
+        : 'is missing: set `secrets: { token: "…" }`, or `allowUnauthenticated: true` to accept callbacks from anyone'
+      context.addIssue({ code: 'custom', path: ['secrets'], message })
     })
 }

@@ -7,7 +7,7 @@ import { type CallbackAnswer, ReceiverCore, receiverCore } from './core.js'
 import type { NotificationHandler, SuggestedType } from './handlers.js'
 import { type HeadersLike, RequestHeaders } from './headers.js'
 import type { CallbackServer } from './node-types.js'
-import { check, type DeliveryReceiverOptions, delaySchema, optionsSchema } from './options.js'
+import { check, type DeliveryReceiverOptions, delaySchema, optionsSchema, routeError } from './options.js'
 import type { NoPayloadSchemas, PayloadSchemas } from './schemas.js'
 
 /** A callback, the argument of {@link DeliveryReceiver.handle}. */
@@ -104,9 +104,12 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    * ```
    */
   handle(request: CallbackRequest, ...others: never[]): Promise<CallbackAnswer> {
-    // Thrown and not rejected, so that every framework reports it: none would send the answer of this method.
-    // Not looked at without one: to make the schema took more than to handle a callback.
-    if (others.length > 0) check('The callback route', routeSchema(), others)
+    // A response, a context or the environment of a platform; thrown and not rejected, so that every framework reports it.
+    if (others.some((argument) => Object(argument) === argument && !Array.isArray(argument))) {
+      throw routeError(
+        'receiver.handle is no route, and would answer nothing: give the receiver to toNodeHandler, toWebHandler, toLambdaHandler or another adapter (docs/receiver.md)',
+      )
+    }
     return this.#answer(request)
   }
 
@@ -179,14 +182,4 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
   get [receiverCore](): ReceiverCore<Payloads> {
     return this.#core
   }
-}
-
-/** The arguments after the request: a response, a context or the environment of a platform is none of an ordinary call. */
-function routeSchema() {
-  return z.array(
-    z.custom(
-      (argument) => Object(argument) !== argument || Array.isArray(argument),
-      'receiver.handle is no route, and would answer nothing: give the receiver to toNodeHandler, toWebHandler, toLambdaHandler or another adapter (docs/receiver.md)',
-    ),
-  )
 }

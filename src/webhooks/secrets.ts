@@ -104,7 +104,8 @@ function cachedAuthenticator(source: SecretsSource, log: Log) {
 
   return async (headers: RequestHeaders) => {
     const authenticate = await find(headers)
-    return authenticate ? authenticate(headers) : { reason: 'there are no secrets for this request' }
+    if (authenticate) return authenticate(headers)
+    return { status: 401, reason: 'there are no secrets for this request' } as const
   }
 }
 

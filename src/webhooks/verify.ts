@@ -43,7 +43,7 @@ export type Secrets = Readonly<Record<string, string | readonly string[]>>
 /** Returns the header that failed the check, and why, without its value; `undefined` if all secrets are right. */
 export type Authenticator = (
   headers: RequestHeaders,
-) => { readonly reason: string; readonly header?: string } | undefined
+) => { readonly status: 401; readonly reason: string; readonly header?: string } | undefined
 
 /**
  * Makes a check in constant time: every header is compared with every accepted value, over the length of the presented
@@ -65,7 +65,8 @@ export function authenticator(secrets: Secrets): Authenticator {
       for (const value of accepted) isAccepted = areEqual(value, presented) || isAccepted
       if (!isAccepted) refused ??= header
     }
-    return refused === undefined ? undefined : { header: refused, reason: reasonFor(headers, refused) }
+    if (refused === undefined) return undefined
+    return { status: 401, header: refused, reason: reasonFor(headers, refused) }
   }
 }
 

@@ -78,7 +78,7 @@ test('what is left after timeoutMs is ended: silent and half-open connections, a
   agent.destroy()
 })
 
-test('under load, 1,000 connections: no callback that was answered is lost, and each gets 204 until its connection closes', async () => {
+test('under load, on 200 connections: no callback that was answered is lost, and each gets 204 until its connection closes', async () => {
   let handled = 0
   const { receiver, server, port } = await serve(async () => {
     await sleep(5)
@@ -91,13 +91,13 @@ test('under load, 1,000 connections: no callback that was answered is lost, and 
   const count = (status: unknown) => statuses.set(status, (statuses.get(status) ?? 0) + 1)
   let connected = 0
   const areConnected = deferred<void>()
-  const senders = Array.from({ length: 1_000 }, async () => {
+  const senders = Array.from({ length: 200 }, async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     for (let sent = 0; ; sent += 1) {
       const { status, connection } = await post(port, agent)
       count(status)
       if (sent === 0) connected += 1
-      if (connected === 1_000) areConnected.resolve()
+      if (connected === 200) areConnected.resolve()
       if (connection !== 'keep-alive') break
       await sleep(Math.random() * 500)
     }
