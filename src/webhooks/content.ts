@@ -2,6 +2,7 @@
  * The JSON value of a body. Content counts before labels: a body that is JSON as it came is read, whatever its headers say.
  * They only help with bodies in another charset than UTF-8, and with compressed ones.
  */
+import type { ReadableWritablePair } from 'node:stream/web'
 import { messageOf, wholeMessageOf } from '../shared/text.js'
 import { parseJson } from '../shared/validation.js'
 import { type Bytes, errorOf, invalidDelivery, isBytes, type ReadBody, readWebStream } from './body.js'
@@ -46,9 +47,8 @@ export function readContent(
 
 /** The content, or what is wrong with the body: the rest of a sentence that begins with "the body". */
 function jsonIn(body: unknown, headers?: RequestHeaders, mayBeWrapped = true): Content | string {
-  const { text, value } = opened(body)
-  const inside = mayBeWrapped ? insideOf(text, value) : undefined
-  const found = inside === undefined ? undefined : jsonIn(inside, headers, false)
+  const { text, value, inside } = opened(body)
+  const found = inside === undefined || !mayBeWrapped ? undefined : jsonIn(inside, headers, false)
   // Numbers are base64, too.
   if (typeof found === 'object' && Object(found.value) === found.value) return found
   if (typeof found === 'string' && found.startsWith(compressed)) return found
@@ -58,20 +58,16 @@ function jsonIn(body: unknown, headers?: RequestHeaders, mayBeWrapped = true): C
   return isReadable ? { body, value } : problemOf(text, body)
 }
 
-const byteOrderMark = '\uFEFF'
-
-/** The text of a body, and its JSON value. A value that was parsed before has no text, and bytes in another charset neither. */
-function opened(body: unknown): { readonly text?: string | undefined; readonly value: unknown } {
-  if (typeof body !== 'string' && !isBytes(body)) return { value: body }
-  const isMarked = typeof body === 'string' && body.startsWith(byteOrderMark)
-  const text = isBytes(body) ? decodedText(body) : body.slice(isMarked ? 1 : 0)
-  return { text, value: text === undefined ? undefined : parseJson(text) }
-}
-
-/** What adapters, parsers and queues have wrapped, once: a text in JSON, bytes in base64, and what {@link insideObject} finds. */
-function insideOf(text: string | undefined, value: unknown): string | Uint8Array | undefined {
-  if (typeof value === 'string') return value
-  return value === undefined ? bytesOfBase64(text) : insideObject(value)
+/**
+ * The text of a body, its JSON value, and what adapters, parsers and queues have wrapped in it: a text in JSON, bytes in base64, and
+ * what {@link insideObject} finds. A value that was parsed before has no text, and bytes in another charset neither.
+ */
+function opened(body: unknown) {
+  if (typeof body !== 'string' && !isBytes(body)) return { value: body, inside: insideObject(body) }
+  const text = isBytes(body) ? decodedText(body) : body.replace(/^\uFEFF/, '')
+  const value = text === undefined ? undefined : parseJson(text)
+  if (value === undefined) return { text, value, inside: bytesOfBase64(text) }
+  return { text, value, inside: typeof value === 'string' ? value : insideObject(value) }
 }
 
 /** A `Buffer` of Node.js in JSON, `{ type: 'Buffer', data: [123, 34] }`; or the one name that a form parser has made of JSON. */
@@ -190,8 +186,7 @@ async function decompressedContent(
 
 /** The bytes of a body, or those that are wrapped in it. */
 function encodedBytes(body: unknown): Uint8Array | undefined {
-  const { text, value } = opened(body)
-  const inside = insideOf(text, value)
+  const { inside } = opened(body)
   if (isBytes(inside)) return inside
   return isBytes(body) ? bytesOf(body) : undefined
 }
@@ -228,10 +223,7 @@ async function decompress(
 const noBytes = new Uint8Array()
 
 /** The types of Node.js and of the web disagree on what may be written. */
-interface Decompressor {
-  readonly readable: ReadableStream<Uint8Array>
-  readonly writable: WritableStream<Uint8Array>
-}
+type Decompressor = ReadableWritablePair<Uint8Array, Uint8Array>
 
 /** Every runtime decompresses gzip and deflate. Node.js has the other formats, too, older ones not as web streams. */
 function decompressorOf(format: string): Decompressor {

@@ -45,22 +45,15 @@ export type SuggestedType<Payloads extends PayloadSchemas> =
 export function logUndocumentedType(type: string, log: Log): void {
   const documented: readonly string[] = Object.values(documentedNotificationTypes).flat()
   if (documented.includes(type)) return
+  const subject = 'A handler is registered for a type that is'
   const subscribable = notificationTypes.find((name) => name === type)
   if (subscribable) {
-    const fields = {
-      event: 'handler.type-not-delivered',
-      type,
-      delivered: documentedNotificationTypes[subscribable],
-    }
-    const advice = 'Register it for the types in `delivered`.'
-    log(
-      'warn',
-      fields,
-      `A handler is registered for a type that is subscribed to, and never delivered. ${advice}`,
-    )
+    const delivered = documentedNotificationTypes[subscribable]
+    const message = `${subject} subscribed to, and never delivered. Register it for the types in \`delivered\`.`
+    log('warn', { event: 'handler.type-not-delivered', type, delivered }, message)
   } else {
-    const fields = { event: 'handler.type-undocumented', type, nearest: nearestName(type, documented, 1) }
-    const advice = '`nearest` is the documented type with the most similar name.'
-    log('warn', fields, `A handler is registered for a type that is not documented. ${advice}`)
+    const nearest = nearestName(type, documented, 1)
+    const message = `${subject} not documented. \`nearest\` is the documented type with the most similar name.`
+    log('warn', { event: 'handler.type-undocumented', type, nearest }, message)
   }
 }

@@ -14,6 +14,7 @@ export type HeadersLike =
 export class RequestHeaders {
   readonly #headers: Record<string, unknown>
   readonly #rawHeaders: readonly string[]
+  readonly #shown: readonly unknown[]
 
   /**
    * @param headers - as they are shown now, perhaps changed by the app: `Headers`, or a plain object. `Headers` joins
@@ -23,13 +24,16 @@ export class RequestHeaders {
    */
   constructor(headers: unknown, rawHeaders: readonly string[] = []) {
     this.#headers = Object(headers)
+    this.#shown = Object.entries(this.#headers).flat()
     this.#rawHeaders = rawHeaders
   }
 
   /** Every value of a header. */
   valuesOf(name: string): readonly unknown[] {
     const lowerCase = name.toLowerCase()
-    const values = this.#shown(lowerCase)
+    const { get } = this.#headers
+    const isWeb = typeof get === 'function'
+    const values = valuesIn(isWeb ? [lowerCase, get.call(this.#headers, lowerCase)] : this.#shown, lowerCase)
     if (values.length !== 1) return values
     const sent = valuesIn(this.#rawHeaders, lowerCase)
     return sent.length > 1 ? sent : values
@@ -40,35 +44,17 @@ export class RequestHeaders {
     const values = this.valuesOf(name)
     return values.length === 1 && typeof values[0] === 'string' ? values[0] : undefined
   }
-
-  #shown(lowerCaseName: string): readonly unknown[] {
-    const headers = this.#headers
-    const { get } = headers
-    if (typeof get === 'function')
-      return valuesIn([lowerCaseName, get.call(headers, lowerCaseName)], lowerCaseName)
-    let values = none
-    for (const name of Object.keys(headers)) {
-      if (!isName(name, lowerCaseName)) continue
-      const found = valuesIn([lowerCaseName, headers[name]], lowerCaseName)
-      values = values === none ? found : [...values, ...found]
-    }
-    return values
-  }
 }
 
-function isName(name: unknown, lowerCaseName: string): boolean {
-  const text = String(name)
-  return text.length === lowerCaseName.length && text.toLowerCase() === lowerCaseName
-}
-
-/** A list of values counts as those values. */
+/** The values of a header in a list of names and values. A list of values counts as those values. */
 function valuesIn(namesAndValues: readonly unknown[], lowerCaseName: string): readonly unknown[] {
   let values = none
   for (let index = 0; index < namesAndValues.length; index += 2) {
-    if (!isName(namesAndValues[index], lowerCaseName)) continue
+    const name = String(namesAndValues[index])
     const value = namesAndValues[index + 1]
-    if (value === undefined || value === null) continue
-    values = values === none && !Array.isArray(value) ? [value] : values.concat(value)
+    if (name.length !== lowerCaseName.length || value === undefined || value === null) continue
+    if (name.toLowerCase() === lowerCaseName)
+      values = values === none && !Array.isArray(value) ? [value] : values.concat(value)
   }
   return values
 }

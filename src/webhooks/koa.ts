@@ -1,5 +1,4 @@
 /** A callback route for Koa. */
-
 import { coreOf } from './core.js'
 import { handleNodeRequest } from './node.js'
 import type { NodeRequest, NodeResponse } from './node-types.js'

@@ -126,8 +126,8 @@ export function optionsSchema() {
     .strictObject({
       secrets: z.unknown().superRefine((secrets, context) => {
         if (typeof secrets === 'function') return
-        for (const issue of secretsIssues(secrets)) {
-          context.addIssue({ code: 'custom', path: [...issue.path], message: issue.message })
+        for (const { path, message } of secretsIssues(secrets)) {
+          context.addIssue({ code: 'custom', path: [...path], message })
         }
       }),
       allowUnauthenticated: z.boolean(),

@@ -43,10 +43,8 @@ function isZodSchema(schema: object): schema is z.core.$ZodType {
 
 /** Whether a schema may be compiled: the compiler knows only the schemas of its own version. */
 function isOwnZodSchema(schema: object): schema is z.core.$ZodType {
-  if (!isZodSchema(schema)) return false
-  const { major, minor, patch } = schema._zod.version
-  const own = anyDeliverySchema._zod.version
-  return major === own.major && minor === own.minor && patch === own.patch
+  const versionOf = ({ _zod }: z.core.$ZodType) => Object.values(_zod.version).join('.')
+  return isZodSchema(schema) && versionOf(schema) === versionOf(anyDeliverySchema)
 }
 
 /** Reads a payload of one type: returns the parsed payload, or what is wrong with it. */

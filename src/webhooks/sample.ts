@@ -90,11 +90,12 @@ export function sampleDelivery<
   overrides: SampleDeliveryOverrides<Given, Payloads> = {},
 ): SampleDelivery<Type, SamplePayload<Type, Payloads, Given>> {
   const { payloads = {}, ...values } = overrides
+  const sample = Object.hasOwn(payloads, type) ? undefined : documentedPayloadOf(type)?.sample
   const refuse = configurationError('The sample delivery cannot be made')
-  validate(argumentsSchema(type, payloads), { type, ...values }, refuse)
+  validate(argumentsSchema(type, payloads, sample), { type, ...values }, refuse)
   const { subscriptionId = 1, id = crypto.randomUUID(), time = Date.now() } = overrides
   const headers = { 'content-type': 'application/json', ...overrides.headers }
-  const payload = { ...(!Object.hasOwn(payloads, type) && samplePayload(type)), ...Object(overrides.payload) }
+  const payload = { ...sample, ...Object(overrides.payload) }
   const body = jsonOf({ subscriptionId, notification: { id, time, ver: '1.0', type, payload } })
   // The notification has the type it was made of, and a payload that was parsed as one of that type.
   const delivery = createDeliveryParser({ payloads }).parse(body) as unknown as SampleDelivery<
@@ -112,18 +113,14 @@ export function samplePayload(type: string): Record<string, unknown> {
 }
 
 /** Checks only the names: the values are checked with the delivery. */
-function argumentsSchema(type: string, payloads: PayloadSchemas) {
+function argumentsSchema(type: string, payloads: PayloadSchemas, sample: object | undefined) {
   const types = [...Object.values(documentedNotificationTypes).flat(), ...Object.keys(payloads)]
   const probable = didYouMean(String(type), types, (name) => `\`${name}\``)
   const unchecked = z.unknown().optional()
-  const sample = Object.hasOwn(payloads, type) ? undefined : documentedPayloadOf(type)?.sample
-  const fields = Object.fromEntries(Object.keys(sample ?? {}).map((name) => [name, unchecked]))
+  const fields = (names: string[]) => Object.fromEntries(names.map((name) => [name, unchecked]))
   return z.strictObject({
     type: z.custom(() => types.some((name) => name === type), `is not documented${probable}`),
-    subscriptionId: unchecked,
-    payload: sample === undefined ? unchecked : z.strictObject(fields).optional(),
-    id: unchecked,
-    time: unchecked,
-    headers: unchecked,
+    payload: sample ? z.strictObject(fields(Object.keys(sample))).optional() : unchecked,
+    ...fields(['subscriptionId', 'id', 'time', 'headers']),
   })
 }

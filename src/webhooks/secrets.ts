@@ -1,7 +1,6 @@
 /** The option `secrets` as a function: from a vault, or for the tenant that a header names. */
-import { ConfigurationError } from '../errors.js'
 import type { Log } from '../logger.js'
-import { formatIssues } from '../shared/validation.js'
+import { configurationError } from '../shared/validation.js'
 import { withTimeLimit } from '../shared/waits.js'
 import type { RequestHeaders } from './headers.js'
 import { type Authenticator, authenticator, logShortSecrets, type Secrets, secretsIssues } from './verify.js'
@@ -89,11 +88,8 @@ function cachedAuthenticator(source: SecretsSource, log: Log) {
     const found = asked.then(
       (authenticate) => keep(key, authenticate, freshMs),
       (err) => {
-        log(
-          'error',
-          { event: 'secrets.failed', err },
-          'The function `secrets` failed: its last secrets count',
-        )
+        const message = 'The function `secrets` failed: its last secrets count'
+        log('error', { event: 'secrets.failed', err }, message)
         const authenticate = tenants.get(key)?.authenticate
         return authenticate && keep(key, authenticate, retryMs)
       },
@@ -125,8 +121,6 @@ async function ask(
   const secrets = await withTimeLimit(answerMs, result, () => new Error(`no result within ${answerMs} ms`))
   if (secrets === undefined) return undefined
   const issues = secretsIssues(secrets)
-  if (issues.length === 0) return authenticator(secrets)
-  throw new ConfigurationError(`The result of \`secrets\` is no secrets: ${formatIssues(issues)}.`, {
-    issues,
-  })
+  if (issues.length > 0) throw configurationError('The result of `secrets` is no secrets')(issues)
+  return authenticator(secrets)
 }

@@ -29,11 +29,8 @@ import { type HeadersLike, RequestHeaders } from './headers.js'
  * ```
  */
 export function verifySecrets(headers: HeadersLike, secrets: Secrets): boolean {
-  const issues = secretsIssues(secrets)
-  if (issues.length > 0) {
-    const below = issues.map(({ path, message }) => ({ path: ['secrets', ...path], message }))
-    throw configurationError('verifySecrets cannot verify anything')(below)
-  }
+  const issues = secretsIssues(secrets, 'secrets')
+  if (issues.length > 0) throw configurationError('verifySecrets cannot verify anything')(issues)
   return authenticator(secrets)(new RequestHeaders(headers)) === undefined
 }
 
@@ -95,14 +92,14 @@ function areEqual(accepted: string, presented: string): boolean {
   return difference === 0
 }
 
-/** What is wrong with the option `secrets`: paths start at its header names, and no message holds a value. */
-export function secretsIssues(secrets: unknown): Issue[] {
-  const headers = Array.isArray(secrets) || typeof secrets !== 'object' ? [] : Object.entries(Object(secrets))
-  if (headers.length === 0) return [{ path: [], message: 'must hold accepted values by header name' }]
+/** What is wrong with the secrets at the path `below`. No message holds a value. */
+export function secretsIssues(secrets: unknown, ...below: string[]): Issue[] {
   const issues: Issue[] = []
   const add = (message: string | undefined, ...path: PropertyKey[]) => {
-    if (message !== undefined) issues.push({ path, message })
+    if (message !== undefined) issues.push({ path: [...below, ...path], message })
   }
+  const headers = Array.isArray(secrets) || typeof secrets !== 'object' ? [] : Object.entries(Object(secrets))
+  if (headers.length === 0) add('must hold accepted values by header name')
   const seen = new Set<string>()
   for (const [name, accepted] of headers) {
     if (!headerName.test(name)) add(`is not a header name: ${headerNameRule}`, name)

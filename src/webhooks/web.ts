@@ -50,22 +50,16 @@ export function toWebHandler<Rest extends unknown[] = []>(
   check('The callback route', z.strictObject({ waitUntil: z.function().optional() }), options)
   const { waitUntil } = options
   return async (request, ...rest) => {
+    const readBody = () => {
+      if (!request.bodyUsed) return readWebStream(request.body, core.maxBodyBytes)
+      core.warnOfParser()
+      throw invalidDelivery(undefined, `was read before the receiver: ${routeAdvice}`)
+    }
     const headers = new RequestHeaders(request.headers)
-
-    async function readBody() {
-      if (request.bodyUsed) {
-        core.warnOfParser()
-        throw invalidDelivery(undefined, `was read before the receiver: ${routeAdvice}`)
-      }
-      return readWebStream(request.body, core.maxBodyBytes)
-    }
-
     const { answer, stillRunning } = await core.receive(request.method, headers, readBody)
-    if (stillRunning) {
-      const message = 'waitUntil failed: handlers may be cut short'
-      const call = () => waitUntil?.(stillRunning, ...rest)
-      void callLogged(core.log, { event: 'wait-until.failed' }, message, call)
-    }
+    const message = 'waitUntil failed: handlers may be cut short'
+    const call = () => stillRunning && waitUntil?.(stillRunning, ...rest)
+    void callLogged(core.log, { event: 'wait-until.failed' }, message, call)
     return new Response(null, answer)
   }
 }
