@@ -2,7 +2,6 @@
  * The JSON value of a body. Content counts before labels: a body that is JSON as it came is read, whatever its headers say.
  * They only help with bodies in another charset than UTF-8, and with compressed ones.
  */
-import type { ReadableWritablePair } from 'node:stream/web'
 import { messageOf, wholeMessageOf } from '../shared/text.js'
 import { parseJson } from '../shared/validation.js'
 import { type Bytes, errorOf, invalidDelivery, isBytes, type ReadBody, readWebStream } from './body.js'
@@ -223,7 +222,10 @@ async function decompress(
 const noBytes = new Uint8Array()
 
 /** The types of Node.js and of the web disagree on what may be written. */
-type Decompressor = ReadableWritablePair<Uint8Array, Uint8Array>
+interface Decompressor {
+  readonly readable: ReadableStream<Uint8Array>
+  readonly writable: WritableStream<Uint8Array>
+}
 
 /** Every runtime decompresses gzip and deflate. Node.js has the other formats, too, older ones not as web streams. */
 function decompressorOf(format: string): Decompressor {

@@ -42,13 +42,8 @@ interface Received {
   readonly stillRunning?: Promise<void>
 }
 
-/** A body that is handed to the handlers, or to `onInvalid`. */
-interface Handled {
-  /** Of the log: the ids and the type, as far as they could be read. */
-  readonly fields: Partial<ReturnType<typeof namesOf>>
-  /** Resolves when the handlers, or `onInvalid`, are done. */
-  readonly done: Promise<void>
-}
+/** Of the log: the ids and the type of a body, as far as they can be read. */
+type Names = Partial<ReturnType<typeof namesOf>>
 
 const receiveChannel = channelFor('receive')
 
@@ -178,11 +173,14 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
     return { answer: answerWith(204), stillRunning: done }
   }
 
-  /** Reads the body, and starts the handlers or `onInvalid`. Resolves with `undefined` if the body is too large. */
+  /**
+   * Reads the body, and starts the handlers or `onInvalid`: `done` is when they are. Resolves with `undefined` if the body is too
+   * large.
+   */
   async #handle(
     headers: RequestHeaders,
     readBody: () => ReadBody | Promise<ReadBody>,
-  ): Promise<Handled | undefined> {
+  ): Promise<{ readonly fields: Names; readonly done: Promise<void> } | undefined> {
     let content: Content | undefined
     try {
       const read = await readBody()
@@ -259,7 +257,7 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
 }
 
 /** The readable ids and type of a body, or of its JSON value, that is no delivery. */
-function namesIn(body: unknown): Handled['fields'] {
+function namesIn(body: unknown): Names {
   try {
     // What arrived of a body that could not be read as a whole may be whole JSON.
     const { subscriptionId, notification } = Object(contentOf(body).value)
@@ -275,11 +273,8 @@ function namesIn(body: unknown): Handled['fields'] {
 }
 
 function wrongMethod(method: unknown): RefusedCallback {
-  const isMissing = method === undefined
-  const problem = isMissing
-    ? 'the request has no method: pass { method, headers, body }'
-    : 'the method is not POST'
-  return { status: 405, reason: problem }
+  const missing = 'the request has no method: pass { method, headers, body }'
+  return { status: 405, reason: method === undefined ? missing : 'the method is not POST' }
 }
 
 function answerWith(status: CallbackAnswer['status']): CallbackAnswer {

@@ -2,7 +2,7 @@
 import { invalidDelivery, isBytes, type ReadBody, readPieces, routeAdvice } from './body.js'
 import { coreOf, type ReceiverCore } from './core.js'
 import { RequestHeaders } from './headers.js'
-import type { Http2Connection, NodeRequest, NodeResponse } from './node-types.js'
+import type { NodeRequest, NodeResponse } from './node-types.js'
 import type { CallbackReceiver } from './receiver.js'
 
 /**
@@ -45,24 +45,26 @@ export async function handleNodeRequest(
 ): Promise<void> {
   const { httpVersionMajor } = request
   const stream = httpVersionMajor === 2 ? request.stream : undefined
-  keepSession(core, stream?.session)
+  const session = stream?.session
+  // For `close`: a server of `node:http2` does not know its connections.
+  if (session && !core.sessions.has(session)) {
+    core.sessions.add(session)
+    session.on('close', () => core.sessions.delete(session))
+  }
   const headers = new RequestHeaders(shownHeaders, request.rawHeaders)
   const declaredBytes = Number(headers.get('content-length'))
   const isTooLarge = declaredBytes > core.maxBodyBytes
   // A short body may still arrive, and the connection is used again. A sender with a long body must stop.
   let mustStop = isTooLarge || httpVersionMajor === 2 || headers.get('transfer-encoding') !== undefined
 
-  function bodyOfParser(): unknown {
+  async function readBody(): Promise<ReadBody> {
+    let body: unknown
     try {
-      return parsedBody()
+      body = parsedBody()
     } catch (error) {
       core.warnOfParser()
       throw error
     }
-  }
-
-  async function readBody(): Promise<ReadBody> {
-    const body = bodyOfParser()
     // For other content types some body parsers set an empty object, and leave the stream unread.
     if (request.readableDidRead || !isEmpty(body)) {
       // Adapters of serverless platforms put the bytes there, and no parser has answered anything.
@@ -92,16 +94,9 @@ export async function handleNodeRequest(
     // HTTP/2 closes the stream alone, without an error (RFC 9113 section 8.1). Node.js 26 drops an answer that is not sent yet.
     if (mustStop && stream) setImmediate(() => stream.close(0))
   } catch (err) {
-    const { status } = answer
-    core.log('error', { event: 'callback.unanswered', err, status }, 'Callback not answered')
+    const unanswered = { event: 'callback.unanswered', err, status: answer.status }
+    core.log('error', unanswered, 'Callback not answered')
   }
-}
-
-/** For `close`: a server of `node:http2` does not know its connections. */
-function keepSession({ sessions }: ReceiverCore, session: Http2Connection | undefined): void {
-  if (!session || sessions.has(session)) return
-  sessions.add(session)
-  session.on('close', () => sessions.delete(session))
 }
 
 function isEmpty(body: unknown): boolean {

@@ -15,25 +15,21 @@ export function payloadsSchema() {
   return z.record(z.string(), schema, 'must be an object of schemas by notification type')
 }
 
+/** A schema may still turn out to be asynchronous later: see {@link readerOf}. */
 function schemaProblem(schema: PayloadSchemas[string]): string | undefined {
   if (typeof schema['~standard']?.validate !== 'function') {
     return 'must be a Standard Schema, such as one of zod, valibot or arktype'
   }
-  return isAsynchronous(schema)
-    ? 'must be synchronous, because a callback is parsed before it is answered: await in the handler instead'
-    : undefined
-}
-
-/** By the mark of our own zod, or by one call. A schema may still turn out to be asynchronous: see {@link readerOf}. */
-function isAsynchronous(schema: PayloadSchemas[string]): boolean {
   try {
     if (isOwnZodSchema(schema)) z.compile(schema, { strict: true })
-    // Zod 3 also answers what a schema throws with a promise.
-    else if (Object(schema['~standard']).vendor !== 'zod') standardReader(schema)({})
-    return false
+    // One call. Zod 3 also answers what a schema throws with a promise.
+    else if (schema['~standard'].vendor !== 'zod') standardReader(schema)({})
   } catch (error) {
-    return error instanceof z.ZodCompileAsyncError || error instanceof AsynchronousError
+    if (error instanceof z.ZodCompileAsyncError || error instanceof AsynchronousError) {
+      return 'must be synchronous, because a callback is parsed before it is answered: await in the handler instead'
+    }
   }
+  return undefined
 }
 
 /** By the mark of zod 4, classic and mini. Not by `instanceof`, because the user's zod may be another copy. */

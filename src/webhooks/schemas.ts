@@ -36,33 +36,8 @@ export const lowEnergyAgentOpenedPayloadSchema = documentedPayloads.lowEnergyAge
  * must be synchronous.
  */
 export type PayloadSchemas = Readonly<
-  Record<
-    string,
-    {
-      /** The parts of the standard that are used here. */
-      readonly '~standard': {
-        /** Checks a payload. */
-        readonly validate: (payload: unknown) => StandardResult | Promise<StandardResult>
-        /** What TypeScript infers from a schema. */
-        readonly types?:
-          | {
-              /** The parsed payload. */
-              readonly output: unknown
-            }
-          | undefined
-      }
-    }
-  >
+  Record<string, { readonly '~standard': z.core.$ZodStandardSchema<z.core.$ZodType> }>
 >
-
-type StandardResult =
-  | { readonly value: unknown; readonly issues?: undefined }
-  | {
-      readonly issues: readonly {
-        readonly message: string
-        readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
-      }[]
-    }
 
 /** No payload schemas besides the documented one. */
 export type NoPayloadSchemas = Readonly<Record<never, never>>
