@@ -13,7 +13,7 @@ import {
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readFlags, UsageError } from '../../src/cli/command.js'
 import { reasonOf } from '../../src/emulator/page/browser/format.js'
-import { filterEntries } from '../../src/emulator/page/browser/search.js'
+import { withWords, wordsOfEntry } from '../../src/emulator/page/browser/search.js'
 import { masked } from '../../src/emulator/page/mask.js'
 import { entryView } from '../../src/emulator/page/views.js'
 import { parseRecord } from '../../src/keeper/rules/record.js'
@@ -406,7 +406,7 @@ describe('the page of the emulator', () => {
         target: text,
         body: text,
       } as never
-      filterEntries([entry], { kind: 'all', text })
+      withWords([entry], text, wordsOfEntry)
     },
     ['« »x', '#«1»x', '/api/subscriptions/«1»x', '«ab »'],
   )

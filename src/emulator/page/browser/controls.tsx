@@ -1,4 +1,4 @@
-/** The controls that every part of the page uses: icons, buttons, fields, and the choice of one in a row. */
+/** The controls that every part of the page uses: icons, buttons and fields. */
 import type { ComponentChildren, ComponentProps, JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { problemOf } from './connection.js'
@@ -41,7 +41,6 @@ export function Button({
 }: ComponentProps<'button'> & {
   icon?: IconName | undefined
   kind?: string | undefined
-  children?: ComponentChildren
 }): JSX.Element {
   return (
     <button type="button" class={`button ${kind}`} {...attributes}>
@@ -52,16 +51,13 @@ export function Button({
 }
 
 /** A button that does something at once, and shows the outcome in words for a while. */
-export function ActionButton(props: {
+export function ActionButton({
+  act,
+  ...button
+}: ComponentProps<typeof Button> & {
   /** Resolves with the outcome. Rejects with an `Error` whose message can be shown. */
   act: () => Promise<string>
-  icon?: IconName
-  kind?: string
-  /** Names a button that has only an icon. */
-  label?: string
-  children?: ComponentChildren
 }): JSX.Element {
-  const { act, icon, kind, label, children } = props
   const [outcome, setOutcome] = useState<string>()
 
   useEffect(() => {
@@ -71,15 +67,7 @@ export function ActionButton(props: {
 
   return (
     <span class="action">
-      <Button
-        icon={icon}
-        kind={kind}
-        aria-label={label}
-        title={label}
-        onClick={async () => setOutcome(await act().catch(problemOf))}
-      >
-        {children}
-      </Button>
+      <Button {...button} onClick={async () => setOutcome(await act().catch(problemOf))} />
       <span class="action-outcome" role="status">
         {outcome}
       </span>
@@ -94,33 +82,33 @@ export function CopyButton(props: {
   children?: ComponentChildren
 }): JSX.Element {
   const { what, text, children } = props
+  const label = `Copy ${what}`
   async function copy(): Promise<string> {
     await navigator.clipboard.writeText(typeof text === 'string' ? text : await text())
     return 'Copied'
   }
-  const kind = children === undefined ? 'quiet small' : ''
   return (
-    <ActionButton act={copy} icon="copy" label={`Copy ${what}`} kind={kind}>
+    <ActionButton
+      act={copy}
+      icon="copy"
+      kind={children === undefined ? 'quiet small' : ''}
+      aria-label={label}
+      title={label}
+    >
       {children}
     </ActionButton>
   )
 }
 
 /** A labelled field of a form. `htmlFor` is the `id` of the input inside. */
-export function Field(props: {
-  htmlFor: string
-  label: string
-  hint?: string | undefined
-  children: ComponentChildren
-}): JSX.Element {
-  const { htmlFor, label, hint, children } = props
+export function Field(props: { htmlFor: string; label: string; children: ComponentChildren }): JSX.Element {
+  const { htmlFor, label, children } = props
   return (
     <div class="field">
       <label class="muted" for={htmlFor}>
         {label}
       </label>
       {children}
-      {hint !== undefined && <p class="hint muted">{hint}</p>}
     </div>
   )
 }
@@ -137,74 +125,40 @@ export function Input({
   )
 }
 
-/** A field for one of several values, each with its text. The form keeps the value if there is no `onPick`. */
+/** The text of each value, or those of a group by its name. */
+export interface Options {
+  readonly [value: string]: string | Options
+}
+
+/** A field for one of several values. The form keeps the value if there is no `onPick`. */
 export function Choice(props: {
   id: string
   label: string
   value?: string | undefined
-  options: Readonly<Record<string, string>>
+  options: Options
   onPick?: (value: string) => void
 }): JSX.Element {
   const { id, label, value, options, onPick } = props
   return (
     <Field htmlFor={id} label={label}>
       <select id={id} name={id} value={value} onChange={({ currentTarget }) => onPick?.(currentTarget.value)}>
-        {Object.entries(options).map(([key, text]) => (
-          <option key={key} value={key}>
-            {text}
-          </option>
-        ))}
+        {elementsOf(options)}
       </select>
     </Field>
   )
 }
 
-/** A field that narrows a list down. */
-export function FilterField(props: {
-  id: string
-  label: string
-  value: string
-  onChange: (value: string) => void
-}): JSX.Element {
-  const { id, label, value, onChange } = props
-  return (
-    <input
-      id={id}
-      type="search"
-      aria-label={label}
-      placeholder={label}
-      autocomplete="off"
-      spellcheck={false}
-      value={value}
-      onInput={({ currentTarget }) => onChange(currentTarget.value)}
-    />
-  )
-}
-
-/** A choice of one in a row: radio buttons that look like one control. `options` has the label of each value. */
-export function Segmented<Value extends string>(props: {
-  name: string
-  legend: string
-  value: Value
-  options: readonly (readonly [value: Value, label: string])[]
-  onChange: (value: Value) => void
-}): JSX.Element {
-  return (
-    <fieldset class="segmented">
-      <legend class="visually-hidden">{props.legend}</legend>
-      {props.options.map(([value, label]) => (
-        <label key={value}>
-          <input
-            type="radio"
-            name={props.name}
-            value={value}
-            checked={value === props.value}
-            onChange={() => props.onChange(value)}
-          />
-          {label}
-        </label>
-      ))}
-    </fieldset>
+function elementsOf(options: Options): JSX.Element[] {
+  return Object.entries(options).map(([key, text]) =>
+    typeof text === 'string' ? (
+      <option key={key} value={key}>
+        {text}
+      </option>
+    ) : (
+      <optgroup key={key} label={key}>
+        {elementsOf(text)}
+      </optgroup>
+    ),
   )
 }
 
@@ -215,12 +169,5 @@ export function Problem({ text }: { text: string | undefined }): JSX.Element | u
     <p class="bad" role="alert">
       {text}
     </p>
-  )
-}
-
-/** Closes what is open beside the lists; so does Escape. */
-export function CloseButton({ onClick }: { onClick: () => void }): JSX.Element {
-  return (
-    <Button icon="close" kind="quiet close" aria-label="Close" title="Close (Escape)" onClick={onClick} />
   )
 }

@@ -11,7 +11,7 @@ import type {
   SubscriptionView,
 } from '../views.js'
 import { ask, type PageState, post } from './connection.js'
-import { ActionButton, Button, CloseButton, CopyButton } from './controls.js'
+import { ActionButton, Button, CopyButton } from './controls.js'
 import { curlOf } from './curl.js'
 import { Duration, EndReason, EntryLinks, Pips, Status, titleOf } from './entry.js'
 import { count, dateAndTime, formFields, isFailure, nameList, reasonOf, subscriptionOf } from './format.js'
@@ -25,40 +25,30 @@ export interface DetailsProps {
   readonly onCompose: (draft: Draft) => void
   /** Shows the entries that match this text. */
   readonly onFilter: (text: string) => void
-  readonly onLeave: () => void
 }
 
 export function Details(props: DetailsProps): JSX.Element {
-  const { state, place, onLeave } = props
   return (
-    <div class="details-body" key={hrefOf(place)}>
-      <CloseButton onClick={onLeave} />
-      {contentOf(props) ??
-        (state.service !== undefined && (
-          <>
-            <Heading>Gone</Heading>
-            <p class="muted">
-              The emulator keeps the newest 1,000 of each kind, and nothing of an earlier start.
-            </p>
-          </>
-        ))}
+    <div class="details-body" key={hrefOf(props.place)}>
+      {contentOf(props)}
     </div>
   )
 }
 
 function contentOf(props: DetailsProps): JSX.Element | undefined {
   const { state, place } = props
-  if (place.view === 'subscription') {
-    const subscription = subscriptionWith(state, place.id)
-    return subscription && <Subscription {...props} subscription={subscription} />
-  }
-  const entry = state.entries.find(({ id }) => id === place.id)
-  if (entry === undefined) return undefined
-  if (entry.kind === 'request') return <Request entry={entry} state={state} />
-  return entry.kind === 'callback' ? (
-    <Callback {...props} entry={entry} />
-  ) : (
-    <Note entry={entry} state={state} />
+  const subscription = place.view === 'subscription' ? subscriptionWith(state, place.id) : undefined
+  if (subscription !== undefined) return <Subscription {...props} subscription={subscription} />
+  const entry = place.view === 'entry' ? state.entries.find(({ id }) => id === place.id) : undefined
+  if (entry?.kind === 'request') return <Request entry={entry} state={state} />
+  if (entry?.kind === 'callback') return <Callback {...props} entry={entry} />
+  if (entry !== undefined) return <Note entry={entry} state={state} />
+  if (state.service === undefined) return undefined
+  return (
+    <>
+      <Heading>Gone</Heading>
+      <p class="muted">The emulator keeps the newest 1,000 of each kind, and nothing of an earlier start.</p>
+    </>
   )
 }
 
@@ -70,13 +60,11 @@ function endOf(entries: readonly EntryView[], id: number): EndView | undefined {
   return entries.find((entry): entry is EndView => entry.kind === 'ended' && subscriptionOf(entry) === id)
 }
 
-function Note({
-  entry,
-  state,
-}: {
+function Note(props: {
   entry: Exclude<EntryView, RequestView | CallbackView>
   state: PageState
 }): JSX.Element {
+  const { entry, state } = props
   return (
     <>
       <Heading>{titleOf(entry)}</Heading>
@@ -280,19 +268,12 @@ function Parameters({ headers }: { headers: readonly Pair[] }): JSX.Element {
 
 /** Body and headers: the body says more. */
 function Message({ title, message }: { title: string; message: AnswerView | undefined }): JSX.Element {
-  if (message === undefined) {
-    return (
-      <Section title={title}>
-        <p class="muted">No complete answer.</p>
-      </Section>
-    )
-  }
-  const { headers, body, cutFrom } = message
+  const { headers = [], body = '', cutFrom }: Partial<AnswerView> = message ?? {}
   const [, contentType = ''] = headers.find(([name]) => name.toLowerCase() === 'content-type') ?? []
   return (
-    <Section title={title} aside={body === '' ? undefined : <CopyButton what="the body" text={body} />}>
+    <Section title={title} aside={body !== '' && <CopyButton what="the body" text={body} />}>
       {body === '' ? (
-        <p class="muted">No body.</p>
+        <p class="muted">{message === undefined ? 'No complete answer.' : 'No body.'}</p>
       ) : contentType.startsWith('application/x-www-form-urlencoded') ? (
         <Pairs pairs={formFields(body)} />
       ) : (
@@ -303,14 +284,14 @@ function Message({ title, message }: { title: string; message: AnswerView | unde
       {cutFrom !== undefined && (
         <p class="muted">Only the beginning is kept, of {count(cutFrom, 'character')}.</p>
       )}
-      <Pairs pairs={headers} />
+      {message !== undefined && <Pairs pairs={headers} />}
     </Section>
   )
 }
 
 function Section(props: {
   title: string
-  aside?: JSX.Element | undefined
+  aside?: ComponentChildren
   children: ComponentChildren
 }): JSX.Element {
   return (

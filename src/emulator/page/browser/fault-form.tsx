@@ -2,7 +2,7 @@
 import type { JSX, TargetedSubmitEvent } from 'preact'
 import { useState } from 'preact/hooks'
 import { ask, type PageState, post, problemOf } from './connection.js'
-import { ActionButton, Button, Choice, CloseButton, Input, Problem } from './controls.js'
+import { ActionButton, Button, Choice, Input, Problem } from './controls.js'
 
 const operations = {
   callback: 'Callbacks',
@@ -12,30 +12,19 @@ const operations = {
   token: 'Token requests',
 }
 
-interface Kind {
-  readonly name: string
-  /** @param number - what the field holds, if there is one */
-  readonly fault: (number: number) => object
-  readonly field?: { readonly label: string; min: number; max?: number; defaultValue: string }
-}
+/** The fields that set a part of a fault, by its name. */
+const fields = {
+  status: { label: 'Status', min: 200, max: 599, defaultValue: '503' },
+  delayMs: { label: 'Milliseconds late', min: 0, defaultValue: '2000' },
+} as const
 
-const kinds: Readonly<Record<string, Kind>> = {
-  status: {
-    name: 'get a status',
-    fault: (status) => ({ status }),
-    field: { label: 'Status', min: 200, max: 599, defaultValue: '503' },
-  },
-  before: {
-    name: 'lose the connection before they take effect',
-    fault: () => ({ reset: 'before-processing' }),
-  },
-  after: { name: 'take effect and lose the answer', fault: () => ({ reset: 'after-processing' }) },
-  delay: {
-    name: 'get the answer late',
-    fault: (delayMs) => ({ delayMs }),
-    field: { label: 'Milliseconds late', min: 0, defaultValue: '2000' },
-  },
-  malformed: { name: 'get half a body', fault: () => ({ malformedBody: true }) },
+/** How a kind is named, and its fault without what a field sets. */
+const kinds: Readonly<Record<string, readonly [name: string, fault: object, field?: keyof typeof fields]>> = {
+  status: ['get a status', {}, 'status'],
+  before: ['lose the connection before they take effect', { reset: 'before-processing' }],
+  after: ['take effect and lose the answer', { reset: 'after-processing' }],
+  delay: ['get the answer late', {}, 'delayMs'],
+  malformed: ['get half a body', { malformedBody: true }],
 }
 
 const times = {
@@ -46,31 +35,31 @@ const times = {
   forever: 'until I lift it',
 }
 
-export function FaultForm({ state, onLeave }: { state: PageState; onLeave: () => void }): JSX.Element {
+export function FaultForm({ state }: { state: PageState }): JSX.Element {
   const [operation, setOperation] = useState('callback')
-  const [picked, setKind] = useState('status')
+  const [picked, setPicked] = useState('status')
   const [problem, setProblem] = useState<string>()
   // A callback's body and an answer 204 cannot be cut in half.
-  const isWhole = ['callback', 'unsubscribe'].includes(operation)
-  const possible = Object.entries(kinds).filter(([id]) => !(isWhole && id === 'malformed'))
-  const [id, kind] = possible.find(([each]) => each === picked) ?? possible[0] ?? []
+  const { malformed, ...whole } = kinds
+  const possible = ['callback', 'unsubscribe'].includes(operation) ? whole : kinds
+  const kind = picked in possible ? picked : 'status'
+  const [, fault, part] = possible[kind] ?? []
 
   async function plan(event: TargetedSubmitEvent<HTMLFormElement>): Promise<void> {
     event.preventDefault()
-    const fields = new FormData(event.currentTarget)
-    const number = (name: string) => Number(fields.get(name))
+    const values = new FormData(event.currentTarget)
+    const number = (name: string) => Number(values.get(`fault-${name}`))
     const planned = {
       operation,
-      fault: kind?.fault(number(`fault-${id}`)),
-      times: fields.get('fault-times') === 'forever' ? null : number('fault-times'),
-      subscriptionId: number('fault-subscription') || undefined,
+      fault: { ...fault, ...(part && { [part]: number(part) }) },
+      times: values.get('fault-times') === 'forever' ? null : number('times'),
+      subscriptionId: number('subscription') || undefined,
     }
     setProblem(await post('fault', planned).then(() => undefined, problemOf))
   }
 
   return (
     <form class="form" onSubmit={plan} aria-label="Plan a fault">
-      <CloseButton onClick={onLeave} />
       <h2>Plan a fault</h2>
       <Choice
         id="fault-operation"
@@ -85,12 +74,12 @@ export function FaultForm({ state, onLeave }: { state: PageState; onLeave: () =>
       <Choice
         id="fault-kind"
         label="How they fail"
-        value={id}
-        options={Object.fromEntries(possible.map(([each, { name }]) => [each, name]))}
-        onPick={setKind}
+        value={kind}
+        options={Object.fromEntries(Object.entries(possible).map(([each, [name]]) => [each, name]))}
+        onPick={setPicked}
       />
-      {kind?.field !== undefined && (
-        <Input key={id} id={`fault-${id}`} type="number" required {...kind.field} />
+      {part !== undefined && (
+        <Input key={part} id={`fault-${part}`} type="number" required {...fields[part]} />
       )}
       <Choice id="fault-times" label="How often" options={times} />
       <div class="buttons">

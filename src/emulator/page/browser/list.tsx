@@ -1,16 +1,54 @@
 /** A list of links: one tab stop, arrows between them. The browser skips what is out of sight and keeps the place. */
-import { Component, type JSX, type TargetedKeyboardEvent } from 'preact'
+import type { ComponentChildren, JSX, TargetedKeyboardEvent } from 'preact'
+import { useMemo } from 'preact/hooks'
 import { goTo, hrefOf, type Place } from './place.js'
+import type { Filter } from './search.js'
 
-export interface RowProps {
-  readonly place: Place
-  readonly isSelected: boolean
-  /** Whether the Tab key stops here: of each list, at one row. */
-  readonly isTabStop: boolean
-  readonly class: string
-  /** What the row shows: it is rendered again only for another item. */
-  readonly item: object
-  readonly render: () => JSX.Element
+/** The top of a list: its name, and what narrows the list down. */
+export function ListHead<Kind extends string>(props: {
+  /** With `-list` the ID of the list, with `-filter` that of the field. */
+  id: string
+  title: string
+  kinds: readonly (readonly [kind: Kind, label: string])[]
+  filter: Filter<Kind>
+  onFilter: (filter: Filter<Kind>) => void
+  /** What can be typed into the field. */
+  hint: string
+  children?: ComponentChildren
+}): JSX.Element {
+  const { id, title, kinds, filter, onFilter, hint, children } = props
+  return (
+    <div class="pane-head">
+      <h2>{title}</h2>
+      {/* Radio buttons that look like one control. */}
+      <fieldset class="segmented">
+        <legend class="visually-hidden">Which are shown</legend>
+        {kinds.map(([kind, label]) => (
+          <label key={kind}>
+            <input
+              type="radio"
+              name={id}
+              value={kind}
+              checked={kind === filter.kind}
+              onChange={() => onFilter({ ...filter, kind })}
+            />
+            {label}
+          </label>
+        ))}
+      </fieldset>
+      <input
+        id={`${id}-filter`}
+        type="search"
+        aria-label={hint}
+        placeholder={hint}
+        autocomplete="off"
+        spellcheck={false}
+        value={filter.text}
+        onInput={({ currentTarget }) => onFilter({ ...filter, text: currentTarget.value })}
+      />
+      {children}
+    </div>
+  )
 }
 
 /** The ID of the link, by which the focus comes back to it. */
@@ -18,14 +56,19 @@ export function rowId(place: Place): string {
   return `row-${hrefOf(place).slice(1)}`
 }
 
-export class Row extends Component<RowProps> {
-  override shouldComponentUpdate(next: RowProps): boolean {
-    const compared = ['item', 'isSelected', 'isTabStop', 'class'] as const
-    return compared.some((name) => next[name] !== this.props[name])
-  }
-
-  override render({ place, isSelected, isTabStop, class: className, render }: RowProps): JSX.Element {
-    return (
+/** A link in a list. It is rendered again only for another `item`, or another state of its own. */
+export function Row(props: {
+  place: Place
+  isSelected: boolean
+  /** Whether the Tab key stops here: of each list, at one row. */
+  isTabStop: boolean
+  class: string
+  item: object
+  render: () => JSX.Element
+}): JSX.Element {
+  const { place, isSelected, isTabStop, class: className, item, render } = props
+  return useMemo(
+    () => (
       <a
         id={rowId(place)}
         class={`row ${className}`}
@@ -41,20 +84,20 @@ export class Row extends Component<RowProps> {
       >
         {render()}
       </a>
-    )
-  }
+    ),
+    [item, isSelected, isTabStop, className],
+  )
 }
 
-export interface ListProps {
-  readonly id: string
-  readonly label: string
+export function List(props: {
+  id: string
+  label: string
   /** Whether details are open: then they follow the arrows. */
-  readonly isFollowed: boolean
-  readonly children: JSX.Element[]
-  readonly footer: string | undefined
-}
-
-export function List({ id, label, isFollowed, children, footer }: ListProps): JSX.Element {
+  isFollowed: boolean
+  children: JSX.Element[]
+  footer: string | undefined
+}): JSX.Element {
+  const { id, label, isFollowed, children, footer } = props
   function onKeyDown(event: TargetedKeyboardEvent<HTMLElement>): void {
     const links = [...event.currentTarget.querySelectorAll<HTMLAnchorElement>('a.row')]
     const index = links.findIndex((each) => each.matches(':focus'))
@@ -76,7 +119,7 @@ export function List({ id, label, isFollowed, children, footer }: ListProps): JS
 
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the links in it have the focus and the keys
-    <div id={id} class="list" onKeyDown={onKeyDown}>
+    <div id={`${id}-list`} class="list" onKeyDown={onKeyDown}>
       <ol aria-label={label}>{children}</ol>
       {footer !== undefined && <p class="empty">{footer}</p>}
     </div>

@@ -1,17 +1,17 @@
 /** The page: which panes there are, and which of them is open. */
-import { type JSX, render } from 'preact'
+import { type ComponentChildren, type JSX, render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { type PageState, PageStore } from './connection.js'
+import { Button } from './controls.js'
 import { Details } from './details.js'
 import { FaultForm } from './fault-form.js'
 import { count, isFailure } from './format.js'
 import { Header } from './header.js'
 import { rowId } from './list.js'
 import { goTo, type Place, placeNow } from './place.js'
-import type { EntryFilter } from './search.js'
 import { type Draft, SendForm } from './send-form.js'
 import { Subscriptions } from './subscriptions.js'
-import { TimeLine } from './time-line.js'
+import { type EntryFilter, TimeLine } from './time-line.js'
 
 function App({ store, place }: { store: PageStore; place: Place }): JSX.Element {
   const { state } = store
@@ -60,19 +60,35 @@ function App({ store, place }: { store: PageStore; place: Place }): JSX.Element 
           />
         </section>
         {hasDetails && (
-          <section class="pane opened" aria-label="Details">
-            <Details state={state} place={place} onCompose={compose} onFilter={showAll} onLeave={leave} />
-          </section>
+          <OpenedPane name="Details" onLeave={leave}>
+            <Details state={state} place={place} onCompose={compose} onFilter={showAll} />
+          </OpenedPane>
         )}
         {/* Hidden and not removed: a form keeps what was typed into it. */}
-        <section class="pane opened" aria-label="Send" hidden={place.view !== 'send'}>
-          <SendForm state={state} draft={draft} onLeave={leave} />
-        </section>
-        <section class="pane opened" aria-label="Faults" hidden={place.view !== 'faults'}>
-          <FaultForm state={state} onLeave={leave} />
-        </section>
+        <OpenedPane name="Send" hidden={place.view !== 'send'} onLeave={leave}>
+          <SendForm state={state} draft={draft} />
+        </OpenedPane>
+        <OpenedPane name="Faults" hidden={place.view !== 'faults'} onLeave={leave}>
+          <FaultForm state={state} />
+        </OpenedPane>
       </main>
     </div>
+  )
+}
+
+/** What is open beside the lists, until its button or Escape closes it. */
+function OpenedPane(props: {
+  name: string
+  hidden?: boolean
+  onLeave: () => void
+  children: ComponentChildren
+}): JSX.Element {
+  const { name, hidden, onLeave, children } = props
+  return (
+    <section class="pane opened" aria-label={name} hidden={hidden}>
+      <Button icon="close" kind="quiet close" aria-label="Close" title="Close (Escape)" onClick={onLeave} />
+      {children}
+    </section>
   )
 }
 

@@ -3,7 +3,7 @@ import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { SampleView, SubscriptionView } from '../views.js'
 import { type PageState, post, problemOf } from './connection.js'
-import { Button, Choice, CloseButton, Field, Input, Problem } from './controls.js'
+import { Button, Choice, Field, Input, Problem } from './controls.js'
 import { EntryLinks } from './entry.js'
 import { count, nameList } from './format.js'
 import { hrefOf } from './place.js'
@@ -25,8 +25,7 @@ const firstType = 'lowEnergyAgentOpened'
 /** A notification that was sent: its callbacks are in the time line. */
 type SendResult = { readonly sentId: string } | { readonly problem: string }
 
-export function SendForm(props: { state: PageState; draft: Draft; onLeave: () => void }): JSX.Element {
-  const { state, draft, onLeave } = props
+export function SendForm({ state, draft }: { state: PageState; draft: Draft }): JSX.Element {
   const { samples, subscriptions } = state
   const [filled, setFilled] = useState<Draft>({})
   const [outcome, setOutcome] = useState<SendResult>()
@@ -43,7 +42,8 @@ export function SendForm(props: { state: PageState; draft: Draft; onLeave: () =>
   const type = filled.type ?? typeFor(samples, filled.category ?? oldest?.notificationTypes[0])
   const sample = samples.find((known) => known.type === type)
   const category = sample?.category ?? filled.category ?? 'behavioral'
-  const categories = [...new Set(samples.map((known) => known.category))]
+  const types: Partial<Record<Category, Record<string, string>>> = {}
+  for (const known of samples) types[known.category] = { ...types[known.category], [known.type]: known.type }
   const isOther = sample === undefined && samples.length > 0
   const sampleText = textOf(sample, username)
   const payload = filled.payload ?? sampleText
@@ -73,7 +73,6 @@ export function SendForm(props: { state: PageState; draft: Draft; onLeave: () =>
 
   return (
     <form class="form" aria-label="Send a notification" onSubmit={send}>
-      <CloseButton onClick={onLeave} />
       <h2>Send a notification</h2>
       <Input
         id="send-user"
@@ -88,28 +87,13 @@ export function SendForm(props: { state: PageState; draft: Draft; onLeave: () =>
           <option key={user} value={user} />
         ))}
       </datalist>
-      <Field htmlFor="send-type" label="Type">
-        <select
-          id="send-type"
-          value={isOther ? '' : type}
-          onChange={({ currentTarget }) => {
-            fill({ type: currentTarget.value, category, payload: undefined })
-          }}
-        >
-          {categories.map((group) => (
-            <optgroup key={group} label={group}>
-              {samples
-                .filter((known) => known.category === group)
-                .map((known) => (
-                  <option key={known.type} value={known.type}>
-                    {known.type}
-                  </option>
-                ))}
-            </optgroup>
-          ))}
-          <option value="">Another type…</option>
-        </select>
-      </Field>
+      <Choice
+        id="send-type"
+        label="Type"
+        value={isOther ? '' : type}
+        options={{ ...types, '': 'Another type…' }}
+        onPick={(picked) => fill({ type: picked, category, payload: undefined })}
+      />
       {isOther && (
         <>
           <Input
@@ -123,16 +107,14 @@ export function SendForm(props: { state: PageState; draft: Draft; onLeave: () =>
             id="send-category"
             label="Counts as"
             value={category}
-            options={Object.fromEntries(categories.map((known) => [known, known]))}
-            onPick={(picked) => fill({ category: categories.find((each) => each === picked) })}
+            options={Object.fromEntries(Object.keys(types).map((each) => [each, each]))}
+            onPick={(picked) =>
+              fill({ category: samples.find((each) => each.category === picked)?.category })
+            }
           />
         </>
       )}
-      <Field
-        htmlFor="send-payload"
-        label="Payload"
-        hint={sampleText === '{}' ? 'Not documented for this type: any object will do.' : undefined}
-      >
+      <Field htmlFor="send-payload" label="Payload">
         <textarea
           id="send-payload"
           rows={Math.min(14, Math.max(4, payload.split('\n').length))}
@@ -140,6 +122,7 @@ export function SendForm(props: { state: PageState; draft: Draft; onLeave: () =>
           value={payload}
           onInput={({ currentTarget }) => fill({ payload: currentTarget.value })}
         />
+        {sampleText === '{}' && <p class="hint muted">Not documented for this type: any object will do.</p>}
       </Field>
       <Recipients matching={matching} about={`${category} of ${username}`} subscriptions={subscriptions} />
       <div class="buttons">

@@ -4,12 +4,11 @@ import { useMemo, useState } from 'preact/hooks'
 import { clock } from '../../words.js'
 import type { EndView, SubscriptionView } from '../views.js'
 import type { PageState } from './connection.js'
-import { FilterField, Segmented } from './controls.js'
 import { EndReason, Pips } from './entry.js'
 import { count, nameList, shortUrl } from './format.js'
-import { List, Row } from './list.js'
+import { List, ListHead, Row } from './list.js'
 import type { Place } from './place.js'
-import { filterSubscriptions } from './search.js'
+import { type Filter, withWords, wordsOfSubscription } from './search.js'
 import { Breakable } from './text.js'
 
 type Shown = 'active' | 'failing' | 'ended'
@@ -21,8 +20,8 @@ type Listed = SubscriptionView & { readonly end?: EndView }
 const shownRows = 1_000
 
 export function Subscriptions({ state, place }: { state: PageState; place: Place }): JSX.Element {
-  const [shown, setShown] = useState<Shown>('active')
-  const [text, setText] = useState('')
+  const [filter, setFilter] = useState<Filter<Shown>>({ kind: 'active', text: '' })
+  const { kind: shown, text } = filter
   const { subscriptions, entries } = state
   const lists: Readonly<Record<Shown, readonly Listed[]>> = useMemo(
     () => ({
@@ -33,33 +32,30 @@ export function Subscriptions({ state, place }: { state: PageState; place: Place
     [subscriptions, entries],
   )
   const all = lists[shown]
-  const items = useMemo(() => filterSubscriptions(all, text), [all, text])
+  const items = useMemo(() => withWords(all, text, wordsOfSubscription), [all, text])
   const selectedId = place.view === 'subscription' ? place.id : undefined
   const tabStop = items.find(({ subscriptionId }) => subscriptionId === selectedId) ?? items[0]
   const label = (name: string, kind: Shown) => `${name} ${lists[kind].length.toLocaleString('en')}`
   return (
     <>
-      <div class="pane-head">
-        <h2>Subscriptions</h2>
-        <Segmented
-          name="subscriptions"
-          legend="Which subscriptions"
-          value={shown}
-          onChange={setShown}
-          options={[
-            ['active', label('Active', 'active')],
-            ['failing', label('Failing', 'failing')],
-            ['ended', label('Ended', 'ended')],
-          ]}
-        />
-        <FilterField id="subscriptions-filter" label="User, type, URL, #id" value={text} onChange={setText} />
-      </div>
+      <ListHead
+        id="subscriptions"
+        title="Subscriptions"
+        kinds={[
+          ['active', label('Active', 'active')],
+          ['failing', label('Failing', 'failing')],
+          ['ended', label('Ended', 'ended')],
+        ]}
+        filter={filter}
+        onFilter={setFilter}
+        hint="User, type, URL, #id"
+      />
       {items.length === 0 ? (
         <Nothing state={state} shown={shown} text={text} hasAny={all.length > 0} />
       ) : (
         <List
           key={`${shown} ${text}`}
-          id="subscriptions-list"
+          id="subscriptions"
           label={`Subscriptions, ${shown}`}
           isFollowed={selectedId !== undefined}
           footer={

@@ -4,55 +4,54 @@ import { useMemo, useState } from 'preact/hooks'
 import type { CallbackView, EntryView } from '../views.js'
 import { ConnectGuide } from './connect-guide.js'
 import type { PageState } from './connection.js'
-import { Button, FilterField, Segmented } from './controls.js'
+import { Button } from './controls.js'
 import { About, Duration, EntryLines, Status } from './entry.js'
 import { count, isFailure } from './format.js'
-import { List, Row } from './list.js'
+import { List, ListHead, Row } from './list.js'
 import type { Place } from './place.js'
-import { type EntryFilter, filterEntries } from './search.js'
+import { type Filter, withWords, wordsOfEntry } from './search.js'
 
 /** The filter finds the others. */
 const shownEntries = 1_000
 
-export interface TimeLineProps {
-  readonly state: PageState
-  readonly place: Place
-  readonly filter: EntryFilter
-  readonly onFilter: (filter: EntryFilter) => void
-  readonly onCompose: () => void
-}
+const kinds = [
+  ['all', 'All'],
+  ['request', 'Requests'],
+  ['callback', 'Callbacks'],
+  ['failure', 'Failures'],
+] as const
 
-export function TimeLine({ state, place, filter, onFilter, onCompose }: TimeLineProps): JSX.Element {
+export type EntryFilter = Filter<(typeof kinds)[number][0]>
+
+export function TimeLine(props: {
+  state: PageState
+  place: Place
+  filter: EntryFilter
+  onFilter: (filter: EntryFilter) => void
+  onCompose: () => void
+}): JSX.Element {
+  const { state, place, filter, onFilter, onCompose } = props
   const known = state.entries
   const [clearedUpTo, setClearedUpTo] = useState(0)
   const [paused, setPaused] = useState<readonly EntryView[]>()
   const kept = paused ?? known
   const entries = useMemo(() => kept.filter(({ id }) => id > clearedUpTo), [kept, clearedUpTo])
-  const items = useMemo(() => filterEntries(entries, filter), [entries, filter])
+  const items = useMemo(() => {
+    const ofKind = entries.filter((entry) => isOfKind(entry, filter.kind))
+    return withWords(ofKind, filter.text, wordsOfEntry)
+  }, [entries, filter])
   const newest = known[0]?.id ?? 0
   const forgotten = newest - known.length + Math.max(0, items.length - shownEntries)
   return (
     <>
-      <div class="pane-head">
-        <h2>Time line</h2>
-        <Segmented
-          name="entries"
-          legend="Which entries"
-          value={filter.kind}
-          onChange={(kind) => onFilter({ ...filter, kind })}
-          options={[
-            ['all', 'All'],
-            ['request', 'Requests'],
-            ['callback', 'Callbacks'],
-            ['failure', 'Failures'],
-          ]}
-        />
-        <FilterField
-          id="time-line-filter"
-          label="User, type, status, #id, text"
-          value={filter.text}
-          onChange={(text) => onFilter({ ...filter, text })}
-        />
+      <ListHead
+        id="time-line"
+        title="Time line"
+        kinds={kinds}
+        filter={filter}
+        onFilter={onFilter}
+        hint="User, type, status, #id, text"
+      >
         <span class="buttons">
           <Button
             icon={paused === undefined ? 'pause' : 'resume'}
@@ -75,7 +74,7 @@ export function TimeLine({ state, place, filter, onFilter, onCompose }: TimeLine
             Clear
           </Button>
         </span>
-      </div>
+      </ListHead>
       {kept.length > 0 && entries.length === 0 && (
         <p class="empty">The time line is cleared. New entries appear here; a reload shows all.</p>
       )}
@@ -102,6 +101,11 @@ export function TimeLine({ state, place, filter, onFilter, onCompose }: TimeLine
   )
 }
 
+function isOfKind(entry: EntryView, kind: EntryFilter['kind']): boolean {
+  if (kind === 'failure') return isFailure(entry)
+  return kind === 'all' || kind === entry.kind
+}
+
 function Entries(props: {
   entries: readonly EntryView[]
   selectedId: number | undefined
@@ -125,7 +129,7 @@ function Entries(props: {
   )
   return (
     <List
-      id="time-line-list"
+      id="time-line"
       label="Time line, the newest first"
       isFollowed={selectedId !== undefined}
       footer={footer}
@@ -186,7 +190,7 @@ function Member({ entry }: { entry: CallbackView }): JSX.Element {
   )
 }
 
-function Beginning({ state, onCompose }: Pick<TimeLineProps, 'state' | 'onCompose'>): JSX.Element {
+function Beginning({ state, onCompose }: { state: PageState; onCompose: () => void }): JSX.Element {
   if (state.service === undefined) return <p class="empty">Connecting to the emulator…</p>
   return (
     <div class="beginning">

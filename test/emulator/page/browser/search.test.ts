@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { filterEntries, filterSubscriptions } from '../../../../src/emulator/page/browser/search.js'
+import { withWords, wordsOfEntry, wordsOfSubscription } from '../../../../src/emulator/page/browser/search.js'
 
 const ids = [3, 30, 13]
 
@@ -13,10 +13,10 @@ test('`#3` finds subscription 3, and neither 30 nor 13', () => {
     },
     ...{ parameters: [], consecutiveFailures: 0 },
   }))
-  expect(filterSubscriptions(subscriptions, 'ALICE #3')).toEqual([subscriptions[0]])
+  expect(withWords(subscriptions, 'ALICE #3', wordsOfSubscription)).toEqual([subscriptions[0]])
   const entries = subscriptions.map((subscription, id) => ({
     ...{ kind: 'ended' as const, id, at: 0, reason: 'by-request' as const },
     subscription,
   }))
-  expect(filterEntries(entries, { kind: 'all', text: '#3' })).toEqual([entries[0]])
+  expect(withWords(entries, '#3', wordsOfEntry)).toEqual([entries[0]])
 })
