@@ -4,7 +4,7 @@ import { NotificationClient } from 'notification-subscriber'
 import { type Emulator, emulatorHandlers, startEmulator } from 'notification-subscriber/emulator'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { ConfigurationError } from '../../src/errors.js'
-import { apiAuthorization, basic, lowEnergy, Receiver, tokenPath } from './support.js'
+import { apiAuthorization, lowEnergy, Receiver } from './support.js'
 
 let emulator: Emulator
 beforeEach(async () => {
@@ -22,46 +22,15 @@ function intercept(): Disposable {
   return { [Symbol.dispose]: () => server.close() }
 }
 
-function post(path: string, authorization: string, fields: Record<string, string>): Promise<Response> {
-  // Not through a connection: global fetch does not trust the emulator's certificate.
-  return fetch(emulator.baseUrl + path, {
-    method: 'POST',
-    headers: { authorization },
-    body: new URLSearchParams(fields),
-  })
-}
-
+/** Not through a connection: global fetch does not trust the emulator's certificate. */
 const create = (user: string, url = 'https://app.example.com/') =>
-  post('/api/subscriptions', apiAuthorization(emulator), {
-    notification_type: 'behavioral',
-    username: user,
-    callback_url: url,
+  fetch(`${emulator.baseUrl}/api/subscriptions`, {
+    method: 'POST',
+    headers: { authorization: apiAuthorization(emulator) },
+    body: new URLSearchParams({ notification_type: 'behavioral', username: user, callback_url: url }),
   })
 
 describe('emulatorHandlers', () => {
-  test('answer token and subscription requests of a global fetch', async () => {
-    using _ = intercept()
-    const token = await post(tokenPath(emulator), basic(emulator.clientId, emulator.clientSecret), {
-      grant_type: 'client_credentials',
-    })
-    expect(token.status).toBe(200)
-    const { access_token } = JSON.parse(await token.text())
-    const answer = await post('/api/subscriptions', `Bearer ${access_token}`, {
-      notification_type: 'behavioral',
-      username: 'msw',
-      callback_url: 'https://app.example.com/',
-    })
-    expect(answer.status).toBe(201)
-    expect(emulator.subscriptions.at(-1)?.usernames).toEqual(['msw'])
-    expect((await create('msw')).status).toBe(409)
-    const { subscription_id } = JSON.parse(await answer.text())
-    const ended = await fetch(`${emulator.baseUrl}/api/subscriptions/${subscription_id}`, {
-      method: 'DELETE',
-      headers: { authorization: apiAuthorization(emulator) },
-    })
-    expect([ended.status, await ended.text()]).toEqual([204, ''])
-  })
-
   test('a reset becomes a network error', async () => {
     using _ = intercept()
     emulator.injectFault('create', { reset: 'after-processing' })
