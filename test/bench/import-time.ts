@@ -7,7 +7,7 @@ import { type Aspect, comparisons, type Row, units } from './report.js'
 
 const execute = promisify(execFile)
 
-const importTime: Aspect<number> = { figureOf: (millis) => millis * 1e6, unit: units.duration, isTime: true }
+const importTime: Aspect<number> = { figureOf: (millis) => millis * 1e6, unit: units.duration }
 
 const ours = 'notification-subscriber'
 const peers = ['stripe', 'openai', '@octokit/webhooks', '@twurple/eventsub-http'] as const

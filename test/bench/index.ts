@@ -5,7 +5,7 @@
  *
  *   npm run bench                         everything
  *   npm run bench -- parse receive        these parts
- *   npm run bench -- --publish            everything, into docs/performance.md and its chart
+ *   npm run bench -- --publish            everything, into docs/performance.md
  *   npm run bench -- --rounds 3 --quick   less exact, to see whether a change does anything
  */
 import { cpus } from 'node:os'
@@ -24,7 +24,6 @@ const parts: Readonly<Record<string, () => Promise<(settings: Settings) => Promi
   spool: async () => (await import('./spool.js')).spoolRows,
   import: async () => (await import('./import-time.js')).importRows,
   keeper: async () => (await import('./keeper.js')).keeperRows,
-  growth: async () => (await import('./growth.js')).growthRows,
 }
 
 const { values: options, positionals } = parseArgs({

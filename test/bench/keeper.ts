@@ -1,23 +1,15 @@
 /** What a keeper of many users costs its process and its store. */
 import { cpuNanosecondsPerCall, inTurns, median, type Settings } from './measure.js'
 import type { KeeperFunctions } from './processes/keeper.js'
-import { withEach } from './processes.js'
-import { comparisons, cpuPerCall, fact, factsOf, type Row, timePerCall, units } from './report.js'
-
-const counts = ['10000', '100000'] as const
-type Count = (typeof counts)[number]
+import { withProcess } from './processes.js'
+import { fact, type Row, units } from './report.js'
 
 export function keeperRows(settings: Settings): Promise<Row[]> {
-  return withEach<Count, KeeperFunctions, Row[]>('keeper', counts, {}, async (remotes) => {
-    // As many users in each measurement: what slows a machine down for a moment is as likely to meet the one as the other.
-    const sweeps = await inTurns(settings, counts, (count) =>
-      remotes[count].call('sweeps', 100_000 / Number(count)),
-    )
-    const observed = await inTurns(settings, counts, (count, runMs) => remotes[count].call('observe', runMs))
-    const observeNanoseconds = median(observed['10000'].map(cpuNanosecondsPerCall))
-    const heapPerUser = await remotes['100000'].call('heapPerUser')
-    const firstSweep = await remotes['100000'].call('firstSweep')
-    const quiet = await remotes['100000'].call('quietInterval')
+  return withProcess<KeeperFunctions, Row[]>('keeper', { args: ['100000'] }, async (remote) => {
+    const { observe } = await inTurns(settings, ['observe'], (_, runMs) => remote.call('observe', runMs))
+    const heapPerUser = await remote.call('heapPerUser')
+    const firstSweep = await remote.call('firstSweep')
+    const quiet = await remote.call('quietInterval')
     const { reads, writes, writtenBytes } = quiet.store
     return [
       fact(
@@ -27,7 +19,7 @@ export function keeperRows(settings: Settings): Promise<Row[]> {
       ),
       fact(
         'keeper: `observe` of a delivery',
-        units.duration(observeNanoseconds),
+        units.duration(median(observe.map(cpuNanosecondsPerCall))),
         'no `observe`: a request per user and interval',
       ),
       fact(
@@ -44,15 +36,6 @@ export function keeperRows(settings: Settings): Promise<Row[]> {
         'keeper: store use per user and quiet interval',
         `${reads.toFixed(2)} reads, ${writes.toFixed(2)} writes, ${Math.round(writtenBytes)} B`,
         'one process without a store',
-      ),
-      ...factsOf(
-        comparisons(
-          'keeper: a sweep over 100,000 users',
-          { ours: sweeps['100000'], 'over 10,000': sweeps['10000'] },
-          ['over 10,000'],
-          [cpuPerCall, timePerCall],
-        ),
-        'the same cron job',
       ),
     ]
   })

@@ -1,12 +1,10 @@
-/** Writes what was measured to where readers find it: docs/performance.md and its chart. */
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+/** Writes what was measured to where readers find it: docs/performance.md. */
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { chartOf } from './chart.js'
 import { packageFolder } from './prepare.js'
 import { asMarkdown, type Row } from './report.js'
 
 const begin = '<!-- measured: from here written by `npm run bench -- --publish` -->'
-const picture = '![How many times as fast as its peers the package is](images/performance.svg)'
 const end = '<!-- measured: up to here -->'
 
 /** @param command - what measured the rows */
@@ -21,8 +19,6 @@ export async function publish(rows: readonly Row[], machine: string, command: st
   if (before === undefined || after === undefined) throw new Error(`${page} lacks the marks of the table`)
   await writeFile(
     page,
-    `${before}${begin}\n\n${picture}\n\n${caption}: \`${command}\`\n\n${asMarkdown(rows)}\n\n${end}${after}`,
+    `${before}${begin}\n\n${caption}: \`${command}\`\n\n${asMarkdown(rows)}\n\n${end}${after}`,
   )
-  await mkdir(join(packageFolder, 'docs/images'), { recursive: true })
-  await writeFile(join(packageFolder, 'docs/images/performance.svg'), chartOf(rows, caption))
 }

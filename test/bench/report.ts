@@ -1,28 +1,17 @@
 /** The tables of the figures, for terminals and for Markdown. */
-import {
-  type Cost,
-  callsPerSecond,
-  cpuNanosecondsPerCall,
-  nanosecondsPerCall,
-  type Ratio,
-  ratioOf,
-} from './measure.js'
+import { type Cost, callsPerSecond, cpuNanosecondsPerCall, nanosecondsPerCall, ratioOf } from './measure.js'
 
 /** A figure beside that of another library. */
 export interface Comparison {
   readonly what: string
   readonly ours: string
-  /** The name of the other library, and its figure; a limit begins with {@link limitMark}. */
+  /** The name of the other library, and its figure. */
   readonly peer: string
   readonly ratio: string
-  /** How many times as fast as the peer ours is. */
-  readonly timesAsFast: Omit<Ratio, 'round'>
 }
 
 /** What no user takes instead: it does only a part of the work, and shows how fast the whole could be at best. */
 const limits = ['undici pool.request', 'bare node:http', 'JSON.parse', 'a synced append', 'without the spool']
-
-export const limitMark = 'limit: '
 
 /** A figure of the package alone. */
 export interface Fact {
@@ -53,17 +42,14 @@ export interface Aspect<T> {
   readonly unit: Unit
   /** Added to the figure, where the unit does not say it. */
   readonly name?: string
-  /** Whether a smaller figure is the faster one. */
-  readonly isTime?: boolean
 }
 
 export const speed: Aspect<Cost> = { figureOf: callsPerSecond, unit: units.perSecond }
-export const timePerCall: Aspect<Cost> = { figureOf: nanosecondsPerCall, unit: units.duration, isTime: true }
+export const timePerCall: Aspect<Cost> = { figureOf: nanosecondsPerCall, unit: units.duration }
 export const cpuPerCall: Aspect<Cost> = {
   figureOf: cpuNanosecondsPerCall,
   unit: units.duration,
   name: ' CPU',
-  isTime: true,
 }
 
 /**
@@ -83,14 +69,13 @@ export function comparisons<Peer extends string, T>(
           .map(({ figureOf, unit, name = '' }) => `${unit(figureOf(measurement))}${name}`)
           .join(', ')
   return peers.map((peer) => {
-    const ratio = ratioOf(measured.ours.map(compared.figureOf), measured[peer].map(compared.figureOf))
-    const { round, median, min, max } = ratio
+    const ofPeer = measured[peer].map(compared.figureOf)
+    const { round, median, min, max } = ratioOf(measured.ours.map(compared.figureOf), ofPeer)
     return {
       what,
       ours: figures(measured.ours[round]),
-      peer: `${limits.includes(peer) ? limitMark : ''}${peer} ${figures(measured[peer][round])}`,
+      peer: `${limits.includes(peer) ? 'limit: ' : ''}${peer} ${figures(measured[peer][round])}`,
       ratio: `${significant(median)} (${significant(min)}..${significant(max)})`,
-      timesAsFast: compared.isTime ? { median: 1 / median, min: 1 / max, max: 1 / min } : ratio,
     }
   })
 }
@@ -100,18 +85,11 @@ export function fact(what: string, ours: string, instead: string): Fact {
   return { what, ours, instead }
 }
 
-/** A comparison of the package with itself, as facts. */
-export function factsOf(compared: readonly Comparison[], instead: string): Fact[] {
-  return compared.map(({ what, ours, peer, ratio }) =>
-    fact(what, `${ours}; ${peer}; ratio ${ratio}`, instead),
-  )
-}
-
-export function isComparison(row: Row): row is Comparison {
+function isComparison(row: Row): row is Comparison {
   return 'peer' in row
 }
 
-export function significant(figure: number): string {
+function significant(figure: number): string {
   return figure >= 100 ? figure.toFixed(0) : figure.toPrecision(figure < 1 ? 2 : 3)
 }
 

@@ -30,10 +30,6 @@ export function accessTokenRows(settings: Settings): Promise<Row[]> {
 
 /** `parseDelivery` of a text, against what else reads and checks one. */
 export function parseRows(settings: Settings): Promise<Row[]> {
-  const validators = ['Ajv', 'Valibot', 'ArkType', 'zod'] as const
-  const peers: readonly Exclude<Parser, 'ours'>[] = [
-    'JSON.parse',
-    ...validators.map((validator) => `JSON.parse + ${validator}` as const),
-  ]
+  const peers: readonly Exclude<Parser, 'ours'>[] = ['JSON.parse', 'JSON.parse + Ajv', 'JSON.parse + zod']
   return singleRows('parse', 'parse a lowEnergyAgentOpened', peers, settings)
 }

@@ -2,21 +2,21 @@
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { callbackToken, delivery, deliveryOf } from '../deliveries.js'
+import { callbackToken, delivery } from '../deliveries.js'
 import { message, readMessages } from '../http-messages.js'
 import { serve } from '../processes.js'
 
 /** The same bytes for every server, signed for the one that checks signatures. */
-const signed = request(delivery, {
-  'x-github-event': 'push',
-  'x-github-delivery': '6f1c3c1e-5a7c-4c3a-9f61-0b1f0f5b7a11',
-  'x-hub-signature-256': `sha256=${createHmac('sha256', callbackToken).update(delivery).digest('hex')}`,
-})
-
-function request(body: string, headers: Readonly<Record<string, string>> = {}): string {
-  const fields = { host: '127.0.0.1', 'content-type': 'application/json', token: callbackToken, ...headers }
-  return message('POST /notifications HTTP/1.1', fields, body)
-}
+const signed = message(
+  'POST /notifications HTTP/1.1',
+  {
+    ...{ host: '127.0.0.1', 'content-type': 'application/json', token: callbackToken },
+    'x-github-event': 'push',
+    'x-github-delivery': '6f1c3c1e-5a7c-4c3a-9f61-0b1f0f5b7a11',
+    'x-hub-signature-256': `sha256=${createHmac('sha256', callbackToken).update(delivery).digest('hex')}`,
+  },
+  delivery,
+)
 
 export interface AnswerTimes {
   readonly answered: number
@@ -106,11 +106,6 @@ const functions = {
   sendTimes: (times: number): Promise<number> => {
     let left = times
     return sendOverAll(() => (left-- > 0 ? signed : undefined))
-  },
-  /** Sends one delivery for each subscription id below `ids`. */
-  sendEach: (ids: number): Promise<number> => {
-    let id = 0
-    return sendOverAll(() => (id < ids ? request(JSON.stringify(deliveryOf(id++))) : undefined))
   },
   close: () => {
     for (const connection of connections) connection.close()

@@ -6,7 +6,7 @@ import got from 'got'
 import ky from 'ky'
 import { Agent, Pool, setGlobalDispatcher } from 'undici'
 import { NotificationClient, type NotificationClientOptions } from '../../../dist/index.js'
-import { type Cost, callFor, callTimes, costOf, heapAfterCollection } from '../measure.js'
+import { type Cost, callFor, callTimes, costOf } from '../measure.js'
 import { serve } from '../processes.js'
 
 const [, , name, origin = '', connections = ''] = process.argv
@@ -38,11 +38,8 @@ const keepAlive = { keepAlive: true, maxSockets: maxConnections }
 /** Resolves with the new subscription's id. */
 type Create = () => Promise<unknown>
 
-export type Creator = keyof typeof creators
-
 const creators = {
   ours: (): Create => ourCreate({}),
-  'ours on an Agent': () => ourCreate({ dispatcher: new Agent({ connections: maxConnections }) }),
   'ours on fetch': () => {
     limitConnectionsOfFetch()
     return ourCreate({ fetch: globalThis.fetch })
@@ -78,11 +75,10 @@ const creators = {
   },
 } as const satisfies Record<string, () => Create>
 
-function ourCreate(options: Pick<NotificationClientOptions, 'dispatcher' | 'fetch'>): Create {
+function ourCreate(options: Partial<Pick<NotificationClientOptions, 'fetch'>>): Create {
   const client = new NotificationClient({
     baseUrl: origin,
     auth: { authUrl: origin, domain: 'acme', clientId: 'client', clientSecret: 'client-secret' },
-    allowInsecureLoopback: origin.startsWith('http:'),
     ...options,
   })
   return async () => (await client.createSubscription(input)).subscriptionId
@@ -98,7 +94,7 @@ function idIn(status: number, body: unknown): unknown {
   return (body as { subscription_id: unknown }).subscription_id
 }
 
-const create = creators[name as Creator]()
+const create = creators[name as keyof typeof creators]()
 const check = async () => {
   const id = await create()
   if (!Number.isInteger(id)) throw new Error(`${id} is no id of a subscription`)
@@ -109,9 +105,6 @@ await callTimes(3_000, 64, check)
 const functions = {
   run: ({ runMs, concurrency }: { runMs: number; concurrency: number }): Promise<Cost> =>
     costOf(() => callFor(runMs, concurrency, check)),
-  runTimes: ({ count, concurrency }: { count: number; concurrency: number }): Promise<Cost> =>
-    costOf(() => callTimes(count, concurrency, check)),
-  heap: heapAfterCollection,
 }
 export type CreateFunctions = typeof functions
 serve(functions)

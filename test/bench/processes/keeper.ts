@@ -102,12 +102,6 @@ async function observeFor(runMs: number): Promise<number> {
 }
 
 const functions = {
-  /** Sweeps in which nothing has changed, one after the other. */
-  sweeps: (times: number): Promise<Cost> =>
-    costOf(async () => {
-      for (let count = 0; count < times; count++) await sweep()
-      return times
-    }),
   /** Deliveries, of one user after the other. */
   observe: (runMs: number): Promise<Cost> => costOf(() => observeFor(runMs)),
   heapPerUser: async (): Promise<number> => ((await heapAfterCollection()) - before) / users,

@@ -1,11 +1,10 @@
 /** One way to read a callback's body, measured alone. */
 
-import { safeParse as valibotSafeParse } from 'valibot'
 import { parseDelivery } from '../../../dist/webhooks/index.js'
 import { delivery, verdicts } from '../deliveries.js'
 import { type Cost, costOf } from '../measure.js'
 import { serve } from '../processes.js'
-import { arktypeDelivery, compiledAjv, valibotDelivery, zodDelivery } from '../validators.js'
+import { compiledAjv, zodDelivery } from '../validators.js'
 
 /** Reads a body, or throws. */
 type Parse = (body: string) => unknown
@@ -19,8 +18,6 @@ const parsers = {
     const validate = compiledAjv()
     return checked((value) => validate(value))
   },
-  'JSON.parse + Valibot': () => checked((value) => valibotSafeParse(valibotDelivery, value).success),
-  'JSON.parse + ArkType': () => checked((value) => arktypeDelivery.allows(value)),
   'JSON.parse + zod': () => checked((value) => zodDelivery.safeParse(value).success),
 } as const satisfies Record<string, () => Parse>
 

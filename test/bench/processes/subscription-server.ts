@@ -1,10 +1,10 @@
-/** The service as far as creating needs it: tokens and subscriptions, by HTTPS or plain HTTP on loopback. */
+/** The service as far as creating needs it: tokens and subscriptions, by HTTPS on loopback. */
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { createServer as createTlsServer } from 'node:tls'
+import { createServer } from 'node:tls'
 import { startEmulator } from '../../../dist/emulator/index.js'
 import { message, readMessages } from '../http-messages.js'
 import { serve } from '../processes.js'
@@ -17,12 +17,8 @@ const token = message(
 )
 
 let subscriptions = 0
-let sockets = 0
-let maxSockets = 0
 
 function onConnection(socket: Socket): void {
-  maxSockets = Math.max(maxSockets, ++sockets)
-  socket.on('close', () => sockets--)
   socket.on('error', () => socket.destroy())
   readMessages(socket, (head) => {
     if (head.startsWith('POST /auth/')) socket.write(token, 'latin1')
@@ -35,9 +31,8 @@ function created(subscriptionId: number): string {
   return message('HTTP/1.1 201 Created', json, `{"subscription_id":${subscriptionId}}`)
 }
 
-const scheme = process.argv[2]
 const { ca, tls } = await certificate()
-const server = scheme === 'https' ? createTlsServer(tls, onConnection) : createServer(onConnection)
+const server = createServer(tls, onConnection)
 server.listen(0, '127.0.0.1')
 await once(server, 'listening')
 const { port } = server.address() as AddressInfo
@@ -46,16 +41,7 @@ const caFile = join(mkdtempSync(join(tmpdir(), 'bench-')), 'ca.pem')
 writeFileSync(caFile, ca)
 process.on('exit', () => rmSync(dirname(caFile), { recursive: true }))
 
-const functions = {
-  address: () => ({ origin: `${scheme}://127.0.0.1:${port}`, caFile }),
-  /** What there was since it was asked last. */
-  counts: () => {
-    const counts = { subscriptions, maxSockets }
-    subscriptions = 0
-    maxSockets = sockets
-    return counts
-  },
-}
+const functions = { address: () => ({ origin: `https://127.0.0.1:${port}`, caFile }) }
 export type SubscriptionServerFunctions = typeof functions
 serve(functions)
 
