@@ -41,9 +41,6 @@ DEFAULTS = {
     "tokenType": "Bearer",
     "expiresIn": 3600,
     "expiresInAsText": False,
-    "clientAuthority": None,  # file with the authority of client certificates, which the service then demands
-    # by operation ("token", "create", ...): what something in between answers, {"status", "page", "afterWork"}
-    "inBetween": {},
     "prefix": "",  # before every path of the service
     # "id": where the subscription's id stands (path, query, form, json); "field": its name there; None: no such route.
     "unsubscribe": {"method": "DELETE", "path": "/api/subscriptions/{id}", "id": "path", "status": 204},
@@ -68,10 +65,9 @@ DEFAULTS = {
 class Refused(Exception):
     """An answer with an error status."""
 
-    def __init__(self, status, words, headers=None, page=None):
+    def __init__(self, status, words, headers=None):
         super().__init__(words)
         self.status = status
-        self.page = page
         self.headers = headers or {}
 
 
@@ -261,12 +257,6 @@ class Service:
         headers = {"Location": unknown["location"]} if "location" in unknown else {}
         return Refused(unknown["status"], f"nothing is at {request.path}", headers)
 
-    def step_in(self, operation, is_done):
-        """Answers in place of the service if the settings say so, before or after its work."""
-        answer = self.settings["inBetween"].get(operation)
-        if answer is not None and answer["afterWork"] == is_done:
-            raise Refused(answer["status"], "", page=answer["page"])
-
     def be_busy(self, request):
         """Refuses a request as busy if the settings say so: none twice, and no two in a row."""
         busy = self.settings["busy"]
@@ -327,8 +317,6 @@ class Handler(BaseHTTPRequestHandler):
         except Refused as refused:
             status, headers = refused.status, refused.headers
             content_type, body = self.error_body(status, str(refused))
-            if refused.page is not None:
-                content_type, body = "text/html", refused.page.encode()
         self.send(status, {"Content-Type": content_type, **headers} if body else headers, body)
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = answer
@@ -396,13 +384,11 @@ class SubscriptionHandler(Handler):
         operation, status = "unknown", 0
         try:
             operation, carry_out = self.service.operation(self)
-            self.service.step_in(operation, False)
             self.service.be_busy(self)
             if operation == "create" and self.service.settings["formFirst"]:
                 self.service.wanted(self)
             self.service.authorize(self)
             status, content = carry_out()
-            self.service.step_in(operation, True)
             return status, content
         except Refused as refused:
             status = refused.status
@@ -419,7 +405,6 @@ class AuthorizationHandler(Handler):
         if self.path != f"/auth/realms/{domain}/protocol/openid-connect/token" or self.command != "POST":
             raise self.service.unknown(self)
         self.service.be_busy(self)
-        self.service.step_in("token", False)
         return self.service.token(self)
 
 
@@ -473,15 +458,9 @@ def main():
     service = Service(settings)
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     tls.load_cert_chain(settings["certificate"], settings["key"])
-    mutual_tls = tls
-    if settings["clientAuthority"] is not None:
-        mutual_tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=settings["clientAuthority"])
-        mutual_tls.load_cert_chain(settings["certificate"], settings["key"])
-        mutual_tls.verify_mode = ssl.CERT_REQUIRED
-        mutual_tls.minimum_version = ssl.TLSVersion.TLSv1_3
     version = {"protocol_version": f"HTTP/{settings['http']}", "service": service}
     servers = {
-        "baseUrl": Server(type("Subscriptions", (SubscriptionHandler,), version), mutual_tls),
+        "baseUrl": Server(type("Subscriptions", (SubscriptionHandler,), version), tls),
         "authUrl": Server(type("Authorization", (AuthorizationHandler,), version), tls),
         "controlUrl": Server(type("Control", (ControlHandler,), {"service": service})),
     }

@@ -24,24 +24,12 @@ export interface ServiceRoute {
   readonly status: number
 }
 
-export interface AnswerInBetween {
-  readonly status: number
-  readonly page: string
-  readonly afterWork: boolean
-}
-
 /** What the interface document leaves open; defaults and meanings stand in `service.py`. */
 export interface ServiceSettings {
   readonly prefix?: string
   readonly tokenType?: string
   readonly expiresIn?: number
   readonly expiresInAsText?: boolean
-  /** The service demands a client certificate, over TLS 1.3. */
-  readonly demandsCertificate?: boolean
-  /** What something in between answers in place of the service. */
-  readonly inBetween?: Readonly<
-    Partial<Record<'token' | 'create' | 'unsubscribe' | 'update', AnswerInBetween>>
-  >
   readonly unsubscribe?: ServiceRoute | null
   readonly update?: ServiceRoute | null
   readonly missing?: number
@@ -105,15 +93,10 @@ export interface IndependentService extends AsyncDisposable {
   /** Ends a subscription as three failed callbacks do. */
   end(id: number): Promise<void>
   /** Sends a notification about a user to every subscription of that user; resolves when all were answered. */
-  notify(
-    username: string,
-  ): Promise<{ id: number; notificationId: string; status: number | null; ended: boolean }[]>
+  notify(username: string): Promise<z.infer<typeof callbacksSchema>>
 }
 
-export async function startIndependentService({
-  demandsCertificate = false,
-  ...settings
-}: ServiceSettings = {}): Promise<IndependentService> {
+export async function startIndependentService(settings: ServiceSettings): Promise<IndependentService> {
   const folder = await mkdtemp(join(tmpdir(), 'notification-subscriber-independent-'))
   const { ca, tls } = createLoopbackCertificate()
   const caFile = join(folder, 'ca.pem')
@@ -123,8 +106,7 @@ export async function startIndependentService({
     writeFile(files.certificate, tls.cert),
     writeFile(files.key, tls.key),
   ])
-  const authorities = { callbackAuthority: caFile, clientAuthority: demandsCertificate ? caFile : null }
-  const given = JSON.stringify({ ...files, ...authorities, ...settings })
+  const given = JSON.stringify({ ...files, callbackAuthority: caFile, ...settings })
   const child = spawn('python3', ['-I', program, given], { stdio: ['pipe', 'pipe', 'inherit'] })
   const closed = once(child, 'close')
   const stop = async () => {

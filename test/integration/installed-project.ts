@@ -1,12 +1,10 @@
 /** A user's project: `npm init -y`, the packed package installed, and the examples copied into it. */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { vi } from 'vitest'
-import { environmentWith, run } from '../consumers/support/run.js'
+import { run } from '../consumers/support/run.js'
+import { RunningProgram } from '../support/running-program.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -43,75 +41,12 @@ export class InstalledProject implements AsyncDisposable {
     return readFile(join(this.folder, file), 'utf8')
   }
 
-  write(file: string, text: string): Promise<void> {
-    return writeFile(join(this.folder, file), text)
-  }
-
   /** As `npx tsx FILE` does. */
-  start(file: string, variables: Readonly<Record<string, string>> = {}): RunningExample {
-    return new RunningExample(this.folder, file, variables)
+  start(file: string, variables: Readonly<Record<string, string>> = {}): RunningProgram {
+    return new RunningProgram([file], { folder: this.folder, variables })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await rm(this.folder, { recursive: true, force: true })
-  }
-}
-
-export class RunningExample implements AsyncDisposable {
-  readonly lines: string[] = []
-  readonly errors: string[] = []
-  /** Resolves with the exit code, or the name of the signal, when all that was printed is read. */
-  readonly ended: Promise<number | string | null>
-  readonly #file: string
-  readonly #child: ChildProcess
-  #hasEnded = false
-
-  constructor(folder: string, file: string, variables: Readonly<Record<string, string>>) {
-    // What `tsx FILE` starts. That command kills a program that does not answer Ctrl-C within 60 ms.
-    const child = spawn(process.execPath, ['--import', 'tsx', file], {
-      cwd: folder,
-      env: environmentWith(variables),
-      stdio: ['ignore', 'pipe', 'pipe'],
-      // A group of its own, so that its children can be killed with it.
-      detached: true,
-    })
-    createInterface(child.stdout).on('line', (line) => this.lines.push(line))
-    createInterface(child.stderr).on('line', (line) => this.errors.push(line))
-    this.#file = file
-    this.#child = child
-    this.ended = new Promise((resolve, reject) => {
-      child.on('error', reject).on('close', (code, signal) => {
-        this.#hasEnded = true
-        resolve(code ?? signal)
-      })
-    })
-  }
-
-  /** Waits until a line of the output matches, and returns the line. */
-  async line(pattern: RegExp): Promise<string> {
-    return vi.waitUntil(
-      () => {
-        const line = this.lines.find((each) => pattern.test(each))
-        if (line === undefined && this.#hasEnded) throw new Error(`${this.#file} ended:\n${this.#printed()}`)
-        return line
-      },
-      { timeout: 60_000 },
-    )
-  }
-
-  /** As Ctrl-C does; resolves when the program has ended. */
-  interrupt(): Promise<number | string | null> {
-    this.#child.kill('SIGINT')
-    return this.ended
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    const { pid } = this.#child
-    if (!this.#hasEnded && pid !== undefined) process.kill(-pid, 'SIGKILL')
-    await this.ended
-  }
-
-  #printed(): string {
-    return [...this.lines, ...this.errors].join('\n')
   }
 }

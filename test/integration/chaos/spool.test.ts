@@ -35,7 +35,7 @@ class Workers implements AsyncDisposable {
       const id = /^Done: (.+)$/.exec(line)?.[1]
       if (id !== undefined) this.doneAt.set(id, [...(this.doneAt.get(id) ?? []), Date.now()])
     }
-    const file = 'examples/spool-to-bullmq-worker.mts'
+    const file = 'spool-to-bullmq-worker.mts'
     this.programs = ['worker 1', 'worker 2'].map(
       (name) => new Program(name, file, { REDIS_URL: redisUrl }, onLine),
     )
@@ -75,7 +75,7 @@ test('with the spool the work for every answered notification is done, whatever 
     SPOOL_PATH: join(folder, 'spool'),
     PORT: String(port),
   }
-  await using receiver = new Program('receiver', 'examples/spool-to-bullmq.mts', env, (line) => {
+  await using receiver = new Program('receiver', 'spool-to-bullmq.mts', env, (line) => {
     const id = /^Not kept: (\S+)/.exec(line)?.[1]
     if (id !== undefined) notKept.add(id)
   })

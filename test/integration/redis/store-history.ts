@@ -81,11 +81,6 @@ export class StoreHistory implements Disposable {
     )
   }
 
-  /** What stands in the store now. */
-  get values(): ReadonlyMap<string, string> {
-    return this.#values
-  }
-
   /** The writes of a user's record up to a time, the first one first. */
   recordsOf(
     username: string,
