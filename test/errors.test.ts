@@ -65,8 +65,12 @@ describe('one hierarchy', () => {
   })
 
   test('only an error of this package is an instance', () => {
-    for (const value of [undefined, null, 'text', {}, new Error('x'), Object.create(null), () => {}]) {
-      expect(value instanceof sdk.NotificationError).toBe(false)
+    const impostors = [{ nsErrorName: 'ApiError' }, undefined, 7].map((each) =>
+      Object.create({ constructor: each }),
+    )
+    const others = [undefined, null, 'text', {}, new Error('x'), Object.create(null), () => {}]
+    for (const value of [...others, ...impostors]) {
+      for (const Class of [sdk.NotificationError, sdk.ApiError]) expect(value instanceof Class).toBe(false)
     }
   })
 
@@ -143,19 +147,6 @@ test('the name is right also if a minifier renamed the class, and can be set as 
   error.name = 'Mine'
   expect(error.name).toBe('Mine')
   expect(Reflect.deleteProperty(error, 'name')).toBe(true)
-})
-
-test('an object that only looks like an error of this package is no instance', () => {
-  const impostor = Object.create({
-    constructor: { nsErrorName: 'ApiError' },
-  })
-  for (const value of [
-    impostor,
-    Object.create({ constructor: undefined }),
-    Object.create({ constructor: 7 }),
-  ]) {
-    expect(value instanceof sdk.ApiError).toBe(false)
-  }
 })
 
 test.each<[unknown, string]>([

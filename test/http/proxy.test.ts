@@ -73,9 +73,10 @@ describe('a proxy from the environment', () => {
   test.each(['NO_PROXY', 'no_proxy'])('%s names hosts that are reached directly', async (name) => {
     await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl })
     vi.stubEnv('HTTPS_PROXY', proxy.url)
-    vi.stubEnv(name, 'example.org,127.0.0.1')
-    await using client = clientOf(emulator.baseUrl)
-    await client.getAccessToken()
+    // An address for documentation, where nothing answers (RFC 5737).
+    vi.stubEnv(name, 'example.org,192.0.2.1')
+    await using client = clientOf('https://192.0.2.1')
+    await failureOf(client.getAccessToken({ timeoutMs: 300 }))
     expect(proxy.requests).toEqual([])
   })
 

@@ -97,13 +97,6 @@ describe('creating (not idempotent unless recreateIfExists is true)', () => {
       count < 3 ? reset() : Response.json({ subscription_id: 5 }, { status: 201 })
     expect(await settled(service.client().createSubscription(recreate))).toEqual({ subscriptionId: 5 })
   })
-
-  test('a partial overlap that a repeat finds is reported as one', async () => {
-    service.onCall = (_call, count) => (count === 1 ? reset() : new Response('', { status: 409 }))
-    expect(await settled(service.client().createSubscription(recreate))).toMatchObject({
-      reason: 'partial-overlap',
-    })
-  })
 })
 
 describe('token requests, unsubscribe and update (safe to repeat)', () => {
@@ -115,12 +108,6 @@ describe('token requests, unsubscribe and update (safe to repeat)', () => {
       expect(await settled(service.client().getAccessToken())).toBe('token-3')
     },
   )
-
-  test.each([refused, reset, answer(500), answer(503)])('%o to an update is repeated', async (respond) => {
-    service.onCall = (_call, count) => (count < 3 ? respond() : new Response(null, { status: 200 }))
-    await settled(service.client().updateSubscriptionParameters(1, { parameters: { token: 'x' } }))
-    expect(service.calls).toHaveLength(3)
-  })
 })
 
 describe('waiting between attempts', () => {

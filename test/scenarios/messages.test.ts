@@ -46,25 +46,13 @@ async function expectMessages(page: string, calls: Readonly<Record<string, () =>
 /** Callers in JavaScript may pass anything. */
 const any = (value: unknown) => value as never
 
+/** What is wrong with a single option: problems-of-client-options, of test/client/options.test.ts. */
 test('messages about the options of a client', async () => {
   const make = (options: object) => () =>
     new NotificationClient(any({ baseUrl, auth: credentials, ...options }))
   const wrong = { retry: 1, timeoutMs: 0, logger: 1, fetch: 1, baseUrl: 1 }
   await expectMessages('client-options', {
-    'no options': () => new NotificationClient(any(undefined)),
-    'no address, no credentials': () => new NotificationClient(any({})),
-    'credentials that are not set': make({
-      auth: { ...credentials, authUrl: undefined, clientId: undefined, clientSecret: '' },
-    }),
-    'an option of the wrong kind': make({ timeoutMs: '5', allowInsecureLoopback: 'yes', ca: 7 }),
-    'a limit': make({ timeoutMs: 0, retry: { maxAttempts: 1.5, baseDelayMs: -1, maxDelayMs: 2 ** 31 } }),
-    'a misspelt option': make({ timeout: 5 }),
-    'a misspelt option inside another': make({
-      retry: { attempts: 2 },
-      auth: { ...credentials, clientID: 'x' },
-    }),
     'several unknown names': make({ timeout: 5, colour: 'red', shape: 'round' }),
-    'one of a few values': make({ auth: { ...credentials, credentialsEncoding: 'base64' } }),
     'five problems': make({ ...wrong, auth: { getAccessToken: () => 'x' } }),
     'more than five problems': make({ ...wrong, routes: 1, auth: {} }),
     'a name of several lines': make({ 'a\r\n\u0000b\u2028c': 1 }),
@@ -119,6 +107,7 @@ test('messages about the environment', async () => {
   })
 })
 
+/** What is wrong with a single field: problems-of-input, of test/subscriptions/schemas.test.ts. */
 test('messages about the input of a call', async () => {
   const client = fakeService().client()
   const create = (input: object, options?: object) => () =>
@@ -126,17 +115,11 @@ test('messages about the input of a call', async () => {
   await expectMessages('input', {
     'no input': () => client.createSubscription(any(undefined)),
     'no fields': () => client.createSubscription(any({})),
-    'a list that is text': create({ usernames: 'alice', notificationTypes: 'behavioral' }),
     'a type that does not exist': create({ notificationTypes: ['behavioural'] }),
-    'a type that is delivered': create({ notificationTypes: ['behavioral', 'cxScoreUpdated'] }),
-    'a misspelt field': create({ callbackURL: 'https://app.example.com/' }),
-    'a value that is not set': create({ parameters: { token: undefined } }),
-    'a reserved name': create({ parameters: { username: 'alice' } }),
     'too many parameters': create({
       parameters: Object.fromEntries(Array.from({ length: 101 }, (_, index) => [`p${index}`, 'x'])),
     }),
     'parameters that are too long': create({ parameters: { token: 'x'.repeat(9_000) } }),
-    'a name and a value that no header can have': create({ headers: { 'my token': 'a', other: 'ä' } }),
     'misspelt options of the call': create({}, { timeout: 5 }),
     'options of the call': create({}, { signal: 'x', timeoutMs: -1, retry: 3 }),
     'a header that is a parameter, too': () =>

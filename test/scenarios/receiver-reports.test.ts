@@ -53,20 +53,6 @@ describe('without a logger and callbacks, losses are reported on console.error',
     expect(written()).toEqual([[expect.any(String), fields]])
   })
 
-  test.each([
-    ['a body that is no delivery', '{'],
-    ['no body at all', undefined],
-  ])('%s', async (_, body) => {
-    await new DeliveryReceiver({ secrets }).handle({ ...post(), body })
-    expect(written()).toMatchObject([[expect.any(String), { event: 'delivery.invalid' }]])
-  })
-
-  test.each(losing)('%s: a callback that should keep what is lost', async (event, callbacks, request) => {
-    await new DeliveryReceiver({ secrets, ...callbacks }).onAny(fail).handle(request)
-    const failed = { event, err: expect.objectContaining({ message: 'no database' }) }
-    await eventually(() => expect(written()).toMatchObject([[expect.any(String), failed]]))
-  })
-
   test('in these words: the reviewed page', async () => {
     const messages: Record<string, string> = {}
     const report = async (what: string, receiver: DeliveryReceiver, request: CallbackRequest) => {

@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { tracingChannel } from 'node:diagnostics_channel'
 import { ConnectionError } from 'notification-subscriber'
 import { expect, test } from 'vitest'
@@ -64,24 +63,5 @@ test("what a user's function throws is published by its name alone: its message 
     expect(everythingShownBy(errors)).not.toContain('s3cret')
   } finally {
     subscribable.unsubscribe(handlers as never)
-  }
-})
-
-test('a store bound to the start is there while the operation runs, and not afterwards', async () => {
-  const storage = new AsyncLocalStorage<number>()
-  subscribable.start.bindStore(storage, () => 7)
-  try {
-    const seen = traced(
-      channel,
-      () => ({}),
-      async () => {
-        await undefined
-        return storage.getStore()
-      },
-    )
-    expect(storage.getStore()).toBeUndefined()
-    await expect(seen).resolves.toBe(7)
-  } finally {
-    subscribable.start.unbindStore(storage)
   }
 })

@@ -182,16 +182,6 @@ describe('input that is refused before anything is sent', () => {
     expect(JSON.stringify(error) + String(error)).not.toContain('s3cret')
   })
 
-  test.each([undefined, null, 42, 'text', [], () => {}])('no object at all: %s', async (given) => {
-    const client = service.client()
-    await expect(client.createSubscription(given as never)).rejects.toBeInstanceOf(InvalidRequestError)
-    await expect(client.tryCreateSubscription(given as never)).rejects.toBeInstanceOf(InvalidRequestError)
-    await expect(client.updateSubscriptionParameters(1, given as never)).rejects.toBeInstanceOf(
-      InvalidRequestError,
-    )
-    expect(service.tokenRequests).toHaveLength(0)
-  })
-
   test.each([undefined, null, '12', 1.5, Number.NaN, 2 ** 53])(
     'a subscription id that is none: %s',
     async (id) => {
@@ -200,24 +190,6 @@ describe('input that is refused before anything is sent', () => {
       expect(service.tokenRequests).toHaveLength(0)
     },
   )
-
-  test.each([
-    { timeoutMs: 0 },
-    { timeoutMs: Number.NaN },
-    { timeoutMs: 2 ** 31 },
-    { signal: 'x' },
-    { signal: { aborted: false } },
-    { signal: { addEventListener() {} } },
-    { timeout: 5 },
-    7,
-  ])('call options that cannot work: %j', async (options) => {
-    const client = service.client()
-    await expect(client.createSubscription(subscription, options as never)).rejects.toBeInstanceOf(
-      InvalidRequestError,
-    )
-    await expect(client.getAccessToken(options as never)).rejects.toBeInstanceOf(InvalidRequestError)
-    expect(service.tokenRequests).toHaveLength(0)
-  })
 })
 
 test('the schema of the input is of use as JSON Schema, too: parameters and headers are maps of strings', () => {

@@ -266,9 +266,7 @@ export class Scene implements AsyncDisposable {
     const inactivities = [...this.roster.names].flatMap((username) => this.#inactivitiesOf(username))
     expect(inactivities.length).toBeGreaterThan(0)
     const missing = inactivities.filter((each) => !gaps.some((gap) => this.#isWithin(each, gap)))
-    const untrue = gaps.filter(
-      (gap) => gap.cause === 'ended' && (process.env.BREAK_PAGE || !this.#isTrue(gap)),
-    )
+    const untrue = gaps.filter((gap) => gap.cause === 'ended' && !this.#isTrue(gap))
     const names = new Set([...missing, ...untrue].map(({ username }) => username))
     if (names.size > 0)
       await this.#fail(
