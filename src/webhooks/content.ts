@@ -69,12 +69,16 @@ function opened(body: unknown) {
   return { text, value, inside: typeof value === 'string' ? value : insideObject(value) }
 }
 
-/** A `Buffer` of Node.js in JSON, `{ type: 'Buffer', data: [123, 34] }`; or the one name that a form parser has made of JSON. */
+/**
+ * Bytes in JSON, as `{ type: 'Buffer', data: [123, 34] }`, `{ 0: 123, 1: 34 }` or `[123, 34]`; or the one name that a form parser
+ * has made of JSON.
+ */
 function insideObject(value: unknown): string | Uint8Array | undefined {
   try {
     const { type, data } = Object(value)
     if (type === 'Buffer' && Array.isArray(data)) return Uint8Array.from(data)
     const [name = '', ...others] = Object.keys(Object(value))
+    if (name === '0') return Uint8Array.from(Object.values(Object(value)))
     return others.length === 0 && Object(value)[name] === '' ? name : undefined
   } catch {
     // Its getters throw.
@@ -124,7 +128,7 @@ function decodedText(bytes: Bytes, charset?: string): string | undefined {
 
 /** UTF-16 by its mark, or by the zero in its first character, which is ASCII in all JSON; then the declared charset. */
 function charsetsOf([first, second]: Uint8Array, headers?: RequestHeaders): string[] {
-  const declared = /;\s*charset\s*=\s*"?([^\s;"]{1,40})/i.exec(headers?.get('content-type') ?? '')?.[1]
+  const declared = /;\s*charset\s*=\s*["']?([^\s;"']{1,40})/i.exec(headers?.get('content-type') ?? '')?.[1]
   const charsets = declared === undefined ? [] : [declared]
   if (first === 0 || (first === 0xfe && second === 0xff)) charsets.unshift('utf-16be')
   if (second === 0 || (first === 0xff && second === 0xfe)) charsets.unshift('utf-16le')
@@ -137,9 +141,9 @@ export function bytesOf(body: Bytes): Uint8Array {
     : new Uint8Array(body)
 }
 
-/** The bytes of a text in base64, or `undefined`: serverless platforms and queues write bodies so. */
+/** The bytes of a text in base64, perhaps on many lines, or `undefined`: serverless platforms and queues write bodies so. */
 export function bytesOfBase64(body: unknown): Uint8Array | undefined {
-  if (typeof body !== 'string' || !/^[\w+/-]+={0,2}\s*$/.test(body)) return undefined
+  if (typeof body !== 'string' || !/^[\w+/\s-]+(?:=[=\s]*)?$/.test(body)) return undefined
   try {
     const binary = atob(body.replace(/-/g, '+').replace(/_/g, '/'))
     return Uint8Array.from(binary, (character) => character.charCodeAt(0))

@@ -273,7 +273,7 @@ function namesIn(body: unknown): Names {
 }
 
 function wrongMethod(method: unknown): RefusedCallback {
-  const missing = 'the request has no method: pass { method, headers, body }'
+  const missing = 'the request has no method: pass a Request, or { method, headers, body }'
   return { status: 405, reason: method === undefined ? missing : 'the method is not POST' }
 }
 

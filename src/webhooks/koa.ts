@@ -1,6 +1,6 @@
 /** A callback route for Koa. */
 import { coreOf } from './core.js'
-import { handleNodeRequest } from './node.js'
+import { bodyLeftOn, handleNodeRequest } from './node.js'
 import type { NodeRequest, NodeResponse } from './node-types.js'
 import type { CallbackReceiver } from './receiver.js'
 
@@ -16,6 +16,8 @@ export interface KoaContextLike {
     readonly method: string
     /** The result of an earlier body parser. */
     readonly body?: unknown
+    /** The body as it was before that. */
+    readonly rawBody?: unknown
   }
   /** Whether Koa answers itself. */
   respond?: boolean | undefined
@@ -38,7 +40,7 @@ export function toKoaMiddleware(receiver: CallbackReceiver): (context: KoaContex
   return (context) => {
     context.respond = false
     return handleNodeRequest(core, context.req, context.res, {
-      parsedBody: () => context.request.body ?? context.req.body,
+      parsedBody: () => bodyLeftOn(context.request) ?? bodyLeftOn(context.req),
     })
   }
 }

@@ -6,14 +6,16 @@ import { RequestHeaders } from './headers.js'
 import { routeError } from './options.js'
 import type { CallbackReceiver } from './receiver.js'
 
-/** The parts of an event that the handler uses: of an API Gateway (1.0 and 2.0), a load balancer or a function URL. */
+/** The parts of an event that the handler uses: of an API Gateway (1.0 and 2.0), a load balancer, a function URL or VPC Lattice. */
 export interface LambdaEvent {
   /** The HTTP method, in payload format 1.0 and from a load balancer. */
   readonly httpMethod?: string | undefined
+  /** The HTTP method, from VPC Lattice, and from an API Gateway whose integration is no proxy. */
+  readonly method?: string | undefined
   /** What AWS knows of the request: in payload format 2.0 and from a function URL also the method, as `http.method`. */
   readonly requestContext?: object | undefined
-  /** The headers, each with one value. */
-  readonly headers?: Readonly<Record<string, string | undefined>> | null | undefined
+  /** The headers, each with one value, or with all of its values. */
+  readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>> | null | undefined
   /** The headers, each with all of its values. */
   readonly multiValueHeaders?: Readonly<Record<string, readonly string[] | undefined>> | null | undefined
   /** The body. */
@@ -37,8 +39,8 @@ export interface LambdaAnswer {
 }
 
 /**
- * Makes the handler of a Lambda function behind an API Gateway (REST or HTTP API), an application load balancer or a function
- * URL. Lambda freezes handlers that still run after the answer (`ackTimeoutMs`): put long work into a queue.
+ * Makes the handler of a Lambda function behind an API Gateway (REST or HTTP API), an application load balancer, a function URL
+ * or VPC Lattice. Lambda freezes handlers that still run after the answer (`ackTimeoutMs`): put long work into a queue.
  *
  * @throws `ConfigurationError` for what is no receiver; the function rejects with one if the event is no HTTP request
  *
@@ -50,9 +52,9 @@ export interface LambdaAnswer {
 export function toLambdaHandler(receiver: CallbackReceiver): (event: LambdaEvent) => Promise<LambdaAnswer> {
   const core = coreOf(receiver)
   return async (event) => {
-    const { httpMethod, requestContext, headers, multiValueHeaders, body, isBase64Encoded }: LambdaEvent =
-      Object(event)
-    const method = Object(requestContext).http?.method ?? httpMethod
+    const { requestContext, httpMethod, method: plainMethod, ...rest }: LambdaEvent = Object(event)
+    const { headers, multiValueHeaders, body, isBase64Encoded } = rest
+    const method = Object(requestContext).http?.method ?? httpMethod ?? plainMethod
     // An answer, even 405, would be a success to a queue or a schedule.
     if (method === undefined) {
       const keys = excerpt(Object.keys(Object(event)).join(', ') || 'none', 100)

@@ -24,6 +24,8 @@ export interface NodeRequest {
     | undefined
   /** The result of an earlier body parser. */
   readonly body?: unknown
+  /** The body as it was before that. */
+  readonly rawBody?: unknown
   /** Whether the body was read to its end. */
   readonly readableEnded?: boolean | undefined
   /** Whether something has begun to read the body. */

@@ -7,8 +7,8 @@ import type { CallbackReceiver } from './receiver.js'
 
 /**
  * Makes a request listener for `node:http`, `node:https` and `node:http2`, which is also a middleware for
- * Express 4 and 5, Connect, NestJS, Nuxt and the pages router of Next.js. It answers every request, never calls `next`, and
- * returns a promise that resolves once the answer was given, and never rejects.
+ * Express 4 and 5, Connect, restify, NestJS, Nuxt and the pages router of Next.js. It answers every request, never calls
+ * `next`, and returns a promise that resolves once the answer was given, and never rejects.
  *
  * Put the route before a body parser: one answers malformed JSON with 400, more than 100 kB with 413 and an unknown
  * charset with 415, and each is a failed callback (docs/receiver.md, Where to put the route). Method and secrets are
@@ -27,7 +27,8 @@ export function toNodeHandler(
   receiver: CallbackReceiver,
 ): (request: NodeRequest, response: NodeResponse) => Promise<void> {
   const core = coreOf(receiver)
-  return (request, response) => handleNodeRequest(core, request, response)
+  // `async`, because restify takes a function without `next` for a mistake.
+  return async (request, response) => handleNodeRequest(core, request, response)
 }
 
 /** What a framework shows of a request, where that is not the request of Node.js. */
@@ -41,7 +42,7 @@ export async function handleNodeRequest(
   core: ReceiverCore,
   request: NodeRequest,
   response: NodeResponse,
-  { parsedBody = () => request.body, headers: shownHeaders = request.headers }: FrameworkRequest = {},
+  { parsedBody = () => bodyLeftOn(request), headers: shownHeaders = request.headers }: FrameworkRequest = {},
 ): Promise<void> {
   const { httpVersionMajor } = request
   const stream = httpVersionMajor === 2 ? request.stream : undefined
@@ -97,6 +98,11 @@ export async function handleNodeRequest(
     const unanswered = { event: 'callback.unanswered', err, status: answer.status }
     core.log('error', unanswered, 'Callback not answered')
   }
+}
+
+/** What earlier code has left of a body: some middleware, and some platforms, keep it in `rawBody`. May throw. */
+export function bodyLeftOn({ body, rawBody }: Pick<NodeRequest, 'body' | 'rawBody'>): unknown {
+  return isEmpty(body) ? (rawBody ?? body) : body
 }
 
 function isEmpty(body: unknown): boolean {

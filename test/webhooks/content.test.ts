@@ -23,7 +23,7 @@ const charset = (name: string) => ({ 'content-type': `application/json; charset=
 type Verdict = 'delivered' | 'invalid' | 'too large'
 type Row = readonly [what: string, headers: Record<string, string>, body: Buffer, verdict: Verdict]
 
-const maxBodyBytes = 2_000
+const maxBodyBytes = 3_000
 
 const rows: readonly Row[] = [
   ['JSON', {}, utf8, 'delivered'],
@@ -69,6 +69,7 @@ const rows: readonly Row[] = [
   ['UTF-8, declared as an unknown charset', charset('utf-99'), utf8, 'delivered'],
   ['latin-1', charset('iso-8859-1'), latin1, 'delivered'],
   ['windows-1252 in quotes', charset('"windows-1252"'), latin1, 'delivered'],
+  ['latin-1 in single quotes', charset("'iso-8859-1'"), latin1, 'delivered'],
   ['UTF-16 LE, declared', charset('utf-16le'), utf16le, 'delivered'],
   ['UTF-16 BE, declared as UTF-16', charset('utf-16'), utf16be, 'delivered'],
   ['UTF-16 LE with a mark', {}, mark(utf16le, 0xff, 0xfe), 'delivered'],
@@ -77,6 +78,9 @@ const rows: readonly Row[] = [
   ['latin-1, compressed', { ...charset('latin1'), ...encoded('gzip') }, gzipSync(latin1), 'delivered'],
   // Wrapped by an adapter or a queue.
   ['base64', {}, base64(utf8), 'delivered'],
+  ['base64 on many lines', {}, Buffer.from(base64(utf8).toString().replace(/.{76}/g, '$&\r\n')), 'delivered'],
+  ['bytes in JSON by their index', {}, Buffer.from(JSON.stringify({ ...utf8 })), 'delivered'],
+  ['bytes in JSON as a list', {}, Buffer.from(JSON.stringify([...utf8])), 'delivered'],
   ['a text in JSON', {}, Buffer.from(JSON.stringify(json)), 'delivered'],
   ['a Buffer in JSON', {}, Buffer.from(JSON.stringify(utf8)), 'delivered'],
   ['gzip as a Buffer in JSON', {}, Buffer.from(JSON.stringify(gzipSync(utf8))), 'delivered'],

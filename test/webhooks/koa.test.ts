@@ -32,3 +32,19 @@ test('toKoaMiddleware takes what a body parser has left, and middleware before i
   const warnings = lines.filter(({ level }) => level === 'warn')
   expect(warnings).toMatchObject([{ fields: { event: 'callback.parsed-before' } }])
 })
+
+test('toKoaMiddleware takes rawBody, where nothing else is left', async () => {
+  const received: unknown[] = []
+  const receiver = new DeliveryReceiver({ secrets }).onAny((_, context) => received.push(context.delivery))
+  const app = new Koa()
+    .use(async (context, next) => {
+      const chunks: Buffer[] = []
+      for await (const chunk of context.req) chunks.push(chunk)
+      Object.assign(context.request, { rawBody: Buffer.concat(chunks) })
+      return next()
+    })
+    .use(toKoaMiddleware(receiver))
+  await using server = await serverOf(app.callback())
+  expect((await server.post(delivery)).status).toBe(204)
+  expect(received).toEqual([lowEnergyDelivery()])
+})

@@ -86,6 +86,16 @@ describe.each(Object.entries(events))('an event of %s', (_, event) => {
   })
 })
 
+test.each<LambdaEvent>([
+  { method: 'POST', headers },
+  { method: 'POST', headers: lists, requestContext: {} },
+])('an event of VPC Lattice reaches the handlers', async (event) => {
+  const received: unknown[] = []
+  const receiver = new DeliveryReceiver({ secrets }).onAny((_, { delivery }) => received.push(delivery))
+  expect(await toLambdaHandler(receiver)({ ...event, body })).toMatchObject({ statusCode: 204 })
+  expect(received).toEqual([lowEnergyDelivery()])
+})
+
 test('a secret that was sent twice is refused', async () => {
   const handler = toLambdaHandler(new DeliveryReceiver({ secrets, logger: false }))
   const token = [authenticated.token, authenticated.token]

@@ -40,6 +40,11 @@ async function serve(options: Partial<DeliveryReceiverOptions> = {}, before?: (r
   return Object.assign(server, { receiver, received, errors, problems, lines })
 }
 
+test('is an async function: restify refuses others that do not take `next`', () => {
+  const handler = toNodeHandler(new DeliveryReceiver({ secrets }))
+  expect(handler.constructor.name).toBe('AsyncFunction')
+})
+
 describe('over node:http', () => {
   test('a delivery is answered with 204 and no body, and the connection is kept', async () => {
     await using server = await serve()
@@ -205,6 +210,16 @@ describe('after a body parser', () => {
       expect(server.received).toEqual([lowEnergyDelivery()])
     },
   )
+
+  test.each([undefined, {}])('rawBody counts beside %j as the body', async (body) => {
+    const keepRaw = parsed(() => body)
+    await using server = await serve({}, async (request: IncomingMessage & { body: unknown }) => {
+      await keepRaw(request)
+      Object.assign(request, { rawBody: Buffer.from(delivery) })
+    })
+    expect((await server.post(delivery)).status).toBe(204)
+    expect(server.received).toEqual([lowEnergyDelivery()])
+  })
 
   test('what is left of a stream that was read: onInvalid with the reviewed message, 204', async () => {
     const readInPart = async (request: IncomingMessage) => {
