@@ -2,8 +2,8 @@
  * The certificates that the emulator makes at its start (RFC 5280): an authority that only its tests trust, and one
  * certificate for loopback that the authority signed.
  *
- * Node.js can sign, but not write, certificates, and full X.509 libraries are ten times as large as the rest of the
- * emulator: `der` writes the few fields.
+ * Node.js can sign, but not write, certificates. `@oslojs/asn1` does the DER encoding because it is small: full X.509
+ * libraries are ten times as large as the rest of the emulator.
  */
 import {
   createHash,
@@ -14,6 +14,22 @@ import {
   X509Certificate,
 } from 'node:crypto'
 import { isIP } from 'node:net'
+import {
+  ASN1BitString,
+  ASN1Boolean,
+  ASN1Class,
+  type ASN1Encodable,
+  ASN1EncodableSequence,
+  ASN1EncodableSet,
+  ASN1Form,
+  ASN1Integer,
+  ASN1ObjectIdentifier,
+  ASN1OctetString,
+  ASN1UTCTime,
+  ASN1UTF8String,
+  encodeASN1,
+  encodeObjectIdentifier,
+} from '@oslojs/asn1'
 
 /** A private key and the certificate for it, both as PEM. */
 export interface KeyAndCertificate {
@@ -24,28 +40,6 @@ export interface KeyAndCertificate {
 }
 
 const dayMs = 24 * 60 * 60 * 1000
-
-const tag = {
-  integer: 0x02,
-  bitString: 0x03,
-  octetString: 0x04,
-  utf8String: 0x0c,
-  utcTime: 0x17,
-  sequence: 0x30,
-  set: 0x31,
-} as const
-
-const isTrue = der(0x01, [0xff])
-const objectId = (hex: string) => der(0x06, Buffer.from(hex, 'hex'))
-const ecdsaWithSha256 = objectId('2a8648ce3d040302')
-const commonName = objectId('550403')
-const subjectKeyIdentifier = objectId('551d0e')
-const keyUsage = objectId('551d0f')
-const subjectAltName = objectId('551d11')
-const basicConstraints = objectId('551d13')
-const authorityKeyIdentifier = objectId('551d23')
-const extendedKeyUsage = objectId('551d25')
-const serverAuth = objectId('2b06010505070301')
 
 /** Loopback, and a name for tests with a proxy, which is never asked for loopback. RFC 6761 section 6.2 reserves `.test`. */
 const servedHosts = ['localhost', '127.0.0.1', '::1', 'emulator.test']
@@ -80,9 +74,8 @@ export function keyOf({ privateKey }: Holder): string {
 /** The certificate as PEM of an authority, signed by itself. */
 export function authorityCertificate(authority: Holder): string {
   return createCertificate(authority, authority, monthFrom(Date.now() - dayMs), [
-    extension(basicConstraints, der(tag.sequence, isTrue), isTrue),
-    // keyCertSign and cRLSign; one bit is unused.
-    extension(keyUsage, der(tag.bitString, [0x01, 0x06]), isTrue),
+    extension(oid.basicConstraints, true, sequence(new ASN1Boolean(true))),
+    extension(oid.keyUsage, true, keyUsage.keyCertSignAndCrlSign),
   ])
 }
 
@@ -94,11 +87,10 @@ export function serverCertificate(
   validity: readonly [from: number, until: number] = monthFrom(Date.now() - dayMs),
 ): string {
   return createCertificate(signer, server, validity, [
-    extension(basicConstraints, der(tag.sequence), isTrue),
-    // digitalSignature; seven bits are unused.
-    extension(keyUsage, der(tag.bitString, [0x07, 0x80]), isTrue),
-    extension(extendedKeyUsage, der(tag.sequence, serverAuth)),
-    extension(subjectAltName, der(tag.sequence, ...hosts.map(nameOf))),
+    extension(oid.basicConstraints, true, sequence()),
+    extension(oid.keyUsage, true, keyUsage.digitalSignature),
+    extension(oid.extendedKeyUsage, false, sequence(objectId(oid.serverAuth))),
+    extension(oid.subjectAltName, false, sequence(...hosts.map(nameOf))),
   ])
 }
 
@@ -106,15 +98,14 @@ function monthFrom(from: number): readonly [number, number] {
   return [from, from + 31 * dayMs]
 }
 
-/** RFC 5280 section 4.2.1.6: 2 is a DNS name, 7 an IP address. */
-function nameOf(host: string): Buffer {
+function nameOf(host: string): ASN1Encodable {
   switch (isIP(host)) {
     case 4:
-      return der(0x87, host.split('.').map(Number))
+      return generalName(7, Buffer.from(host.split('.').map(Number)))
     case 6:
-      return der(0x87, bytesOfIpv6(host))
+      return generalName(7, bytesOfIpv6(host))
     default:
-      return der(0x82, Buffer.from(host, 'ascii'))
+      return generalName(2, Buffer.from(host, 'ascii'))
   }
 }
 
@@ -122,9 +113,10 @@ function bytesOfIpv6(address: string): Buffer {
   // The URL parser writes an IPv4 address at the end as two groups, and the longest row of zeros as `::`.
   const sides = new URL(`https://[${address}]`).hostname.slice(1, -1).split('::')
   const [before = '', after = ''] = sides.map((side) =>
-    side.replace(/[^:]+/g, (group) => group.padStart(4, '0')).replaceAll(':', ''),
+    side.replace(/[^:]+/g, (group) => group.padStart(4, '0')),
   )
-  return Buffer.from(before + after.padStart(32 - before.length, '0'), 'hex')
+  const [start, end] = [before.replaceAll(':', ''), after.replaceAll(':', '')]
+  return Buffer.from(start + end.padStart(32 - start.length, '0'), 'hex')
 }
 
 /** RFC 5280 section 4.1, signed with ecdsa-with-SHA256 (RFC 5758 section 3.2). */
@@ -132,57 +124,114 @@ function createCertificate(
   issuer: Holder,
   subject: Holder,
   validity: readonly [from: number, until: number],
-  extensions: readonly Buffer[],
+  extensions: readonly ASN1Encodable[],
 ): string {
-  const algorithm = der(tag.sequence, ecdsaWithSha256)
-  const identifiers = [
-    extension(subjectKeyIdentifier, der(tag.octetString, keyIdentifier(subject))),
-    extension(authorityKeyIdentifier, der(tag.sequence, der(0x80, keyIdentifier(issuer)))),
-  ]
-  const content = der(
-    tag.sequence,
-    der(0xa0, der(tag.integer, [2])), // version 3
-    der(tag.integer, [1, ...randomBytes(15)]),
+  const algorithm = sequence(objectId(oid.ecdsaWithSha256))
+  const tbsCertificate = sequence(
+    contextTag(0, ASN1Form.Constructed, encodeASN1(new ASN1Integer(2n))), // version 3
+    new ASN1Integer(BigInt(`0x01${randomBytes(15).toString('hex')}`)),
     algorithm,
     distinguishedName(issuer.name),
-    der(tag.sequence, ...validity.map(utcTime)),
+    sequence(...validity.map(utcTime)),
     distinguishedName(subject.name),
-    publicKeyOf(subject),
-    der(0xa3, der(tag.sequence, ...extensions, ...identifiers)),
+    alreadyEncoded(subject.publicKey.export({ type: 'spki', format: 'der' })),
+    contextTag(
+      3,
+      ASN1Form.Constructed,
+      encodeASN1(
+        sequence(
+          ...extensions,
+          extension(oid.subjectKeyIdentifier, false, new ASN1OctetString(keyIdentifier(subject.publicKey))),
+          extension(
+            oid.authorityKeyIdentifier,
+            false,
+            sequence(contextTag(0, ASN1Form.Primitive, keyIdentifier(issuer.publicKey))),
+          ),
+        ),
+      ),
+    ),
   )
-  const signature = der(tag.bitString, [0], sign('sha256', content, issuer.privateKey))
-  return new X509Certificate(der(tag.sequence, content, algorithm, signature)).toString()
+  const signature = sign('sha256', encodeASN1(tbsCertificate), issuer.privateKey)
+  const der = encodeASN1(
+    sequence(tbsCertificate, algorithm, new ASN1BitString(signature, signature.length * 8)),
+  )
+  return new X509Certificate(der).toString()
 }
 
-function distinguishedName(name: string): Buffer {
-  const attribute = der(tag.sequence, commonName, der(tag.utf8String, Buffer.from(name)))
-  return der(tag.sequence, der(tag.set, attribute))
+const oid = {
+  ecdsaWithSha256: '1.2.840.10045.4.3.2',
+  commonName: '2.5.4.3',
+  subjectKeyIdentifier: '2.5.29.14',
+  keyUsage: '2.5.29.15',
+  subjectAltName: '2.5.29.17',
+  basicConstraints: '2.5.29.19',
+  authorityKeyIdentifier: '2.5.29.35',
+  extendedKeyUsage: '2.5.29.37',
+  serverAuth: '1.3.6.1.5.5.7.3.1',
+} as const
+
+/** RFC 5280 section 4.2.1.3: DER omits the zero bits at the end of a bit string (X.690 section 11.2.2). */
+const keyUsage = {
+  digitalSignature: new ASN1BitString(Buffer.from([0x80]), 1),
+  keyCertSignAndCrlSign: new ASN1BitString(Buffer.from([0x06]), 7),
 }
 
-/** RFC 5280 section 4.1.2.5: `YYMMDDHHMMSSZ`. */
-function utcTime(epochMs: number): Buffer {
-  const digits = new Date(epochMs).toISOString().slice(2, 19).replace(/\D/g, '')
-  return der(tag.utcTime, Buffer.from(`${digits}Z`))
+function sequence(...elements: ASN1Encodable[]): ASN1Encodable {
+  return new ASN1EncodableSequence(elements)
+}
+
+function objectId(dotted: string): ASN1Encodable {
+  return new ASN1ObjectIdentifier(encodeObjectIdentifier(dotted))
+}
+
+function extension(id: string, critical: boolean, value: ASN1Encodable): ASN1Encodable {
+  const content = new ASN1OctetString(encodeASN1(value))
+  // `critical` is false by default, and DER forbids writing a default.
+  return critical ? sequence(objectId(id), new ASN1Boolean(true), content) : sequence(objectId(id), content)
+}
+
+/** RFC 5280 section 4.2.1.6: 2 is a DNS name, 7 an IP address. */
+function generalName(tag: 2 | 7, value: Uint8Array): ASN1Encodable {
+  return contextTag(tag, ASN1Form.Primitive, value)
+}
+
+function contextTag(tag: number, form: ASN1Form, contents: Uint8Array): ASN1Encodable {
+  return { class: ASN1Class.ContextSpecific, form, tag, contents: () => contents }
+}
+
+function distinguishedName(commonName: string): ASN1Encodable {
+  const attribute = sequence(objectId(oid.commonName), new ASN1UTF8String(Buffer.from(commonName)))
+  return sequence(new ASN1EncodableSet([attribute]))
+}
+
+/** RFC 5280 section 4.1.2.5. */
+function utcTime(epochMs: number): ASN1Encodable {
+  const date = new Date(epochMs)
+  return new ASN1UTCTime(
+    date.getUTCFullYear() % 100,
+    date.getUTCMonth() + 1,
+    date.getUTCDate(),
+    date.getUTCHours(),
+    date.getUTCMinutes(),
+    date.getUTCSeconds(),
+  )
+}
+
+/** A SEQUENCE that Node.js has already encoded, without its header, which the encoder writes again. */
+function alreadyEncoded(der: Buffer): ASN1Encodable {
+  // The key of a P-256 pair is shorter than 128 bytes: its header is one byte of tag and one of length.
+  return {
+    class: ASN1Class.Universal,
+    form: ASN1Form.Constructed,
+    tag: 16,
+    contents: () => der.subarray(2),
+  }
 }
 
 /** RFC 5280 section 4.2.1.2 leaves the method open; this is a digest over the whole public key structure. */
-function keyIdentifier(holder: Holder): Buffer {
-  return createHash('sha256').update(publicKeyOf(holder)).digest().subarray(0, 20)
-}
-
-function publicKeyOf({ publicKey }: Holder): Buffer {
-  return publicKey.export({ type: 'spki', format: 'der' })
-}
-
-/** `critical` is false by default, and DER forbids writing a default. */
-function extension(id: Buffer, value: Buffer, critical: Buffer = Buffer.of()): Buffer {
-  return der(tag.sequence, id, critical, der(tag.octetString, value))
-}
-
-/** A value in DER: its tag, its length, its contents. None here has 64 KiB. */
-function der(tag: number, ...parts: Iterable<number>[]): Buffer {
-  const contents = parts.flatMap((part) => [...part])
-  const { length } = contents
-  const size = length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff]
-  return Buffer.from([tag, ...size, ...contents])
+function keyIdentifier(publicKey: KeyObject): Uint8Array {
+  return createHash('sha256')
+    .update(publicKey.export({ type: 'spki', format: 'der' }))
+    .digest()
+    .subarray(0, 20)
 }
