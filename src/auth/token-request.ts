@@ -5,7 +5,7 @@ import { ResponseValidationError, TokenRequestError } from '../errors.js'
 import type { Missing } from '../http/deadline.js'
 import { type Address, type Answer, addressBelow } from '../http/exchange.js'
 import { intermediaryAdvice } from '../http/intermediary.js'
-import { reasonIn } from '../http/reason.js'
+import { isPage, reasonIn } from '../http/reason.js'
 import { type Call, type CallSettings, type UnauthorizedRequest, withCall } from '../http/send.js'
 import { gatewayKeys } from '../shared/redact.js'
 import { endpoints } from '../shared/routes.js'
@@ -144,8 +144,10 @@ function readAccessTokenResponse(answer: Answer): z.output<typeof accessTokenRes
   const { intermediary, requestId, status, url } = answer
   if (!isOk(status) || intermediary !== undefined) throw tokenRequestError(answer)
   return answer.json(accessTokenResponseSchema, (issues) => {
+    const { code, words } = reasonIn(answer)
+    const reason = code !== undefined || isPage(answer.body) ? words : formatIssues(issues)
     return new ResponseValidationError(
-      `The token endpoint ${url} answered 200 with a body that is no access token (${formatIssues(issues)}). ` +
+      `The token endpoint ${url} answered 200 with a body that is no access token (${reason}). ` +
         'Check that `authUrl` and `domain` name the authorization server.',
       { status, url, requestId, body: answer.text(), issues },
     )

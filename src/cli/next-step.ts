@@ -98,7 +98,8 @@ export function nextAfterTokenRefusal(status: number, error: string | undefined)
   if (isTokenRefused(status)) {
     return (
       'Compare NOTIFICATION_CLIENT_ID and NOTIFICATION_CLIENT_SECRET with what you were given. If the secret has ' +
-      'characters such as % or +, try NOTIFICATION_CREDENTIALS_ENCODING=form-urlencoded or NOTIFICATION_CLIENT_AUTHENTICATION=body'
+      'characters such as % or +, try NOTIFICATION_CREDENTIALS_ENCODING=form-urlencoded or NOTIFICATION_CLIENT_AUTHENTICATION=body; ' +
+      'if it has a #, put it in quotes in the file of --dotenv'
     )
   }
   return 'Try again later. If it stays so, ask the operator of the authorization server'

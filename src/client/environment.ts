@@ -102,7 +102,11 @@ function contradictionsIn(env: Environment): Issue[] {
   return [{ path: [name], message: `is set beside ${others.join(', ')}: set one kind of credentials only` }]
 }
 
-/** Values in quotes, which a shell would remove and `docker --env-file` keeps, and values with an invisible character. */
+/** What no tool has replaced by its value: a variable, a placeholder, a reference to a vault. */
+const unfilled =
+  /^(?:\$\{.*\}|\$\(.*\)|\{\{.*\}\}|%\w+%|<[\w -]+>|undefined|null|\[object Object\]|@Microsoft\.KeyVault\(.*|op:\/\/.*|arn:aws.*)$/
+
+/** Values in quotes, which a shell would remove and `docker --env-file` keeps, with an invisible character, or never filled in. */
 function misspelledIn(env: Environment): Issue[] {
   const names = [...Object.keys(variables), routeVariable('unsubscribe'), routeVariable('update')]
   return names.flatMap((name) => {
@@ -111,8 +115,12 @@ function misspelledIn(env: Environment): Issue[] {
     const code = invisible?.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')
     if (code !== undefined)
       return { path: [name], message: `has the invisible character U+${code}: write the value anew` }
-    return /^(["']).*\1$/.test(value)
-      ? { path: [name], message: 'is in quotes, which are part of the value here: remove them' }
+    if (/^(["']).*\1$|^“.*”$/.test(value))
+      return { path: [name], message: 'is in quotes, which are part of the value here: remove them' }
+    if (value.trim() !== value && name in variables)
+      return { path: [name], message: 'must not begin or end with a space' }
+    return unfilled.test(value)
+      ? { path: [name], message: 'has a placeholder, which was never replaced by its value' }
       : []
   })
 }

@@ -9,7 +9,9 @@ import { ProxyFailure } from './proxy.js'
 const trustIt =
   'To trust it, give the client its certificate as `ca` (in the environment: NOTIFICATION_CA_FILE), or set NODE_EXTRA_CA_CERTS.'
 const selfSigned = `its TLS certificate is self-signed, or signed by a private authority. ${trustIt}`
-const unknownAuthority = `its TLS certificate is signed by an authority that is not trusted here. ${trustIt}`
+const unknownAuthority =
+  'its TLS certificate is signed by an authority that is not trusted here, or it does not send the certificates in ' +
+  `between (the whole chain). ${trustIt}`
 const dispatcherClosed = 'the dispatcher was closed. Make a new one.'
 
 /** The status of a proxy that made no tunnel, and codes of failures to reach it. */
@@ -45,7 +47,8 @@ const permanentFailures: Readonly<Record<string, string>> = {
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: unknownAuthority,
   ERR_TLS_CERT_ALTNAME_INVALID:
     'its TLS certificate was issued for another host. Check the address; do not turn verification off.',
-  CERT_HAS_EXPIRED: 'its TLS certificate has expired. The owner of the server must renew it.',
+  CERT_HAS_EXPIRED:
+    "its TLS certificate has expired. The owner of the server must renew it, unless this machine's clock is wrong.",
   CERT_NOT_YET_VALID: "its TLS certificate is not valid yet. Check this machine's clock.",
   CERT_REVOKED: 'its TLS certificate was revoked. The owner of the server must replace it.',
 }
@@ -135,7 +138,7 @@ function otherReason(failure: unknown): string {
   // The same as UND_ERR_CLOSED a moment later. It also ends requests that were sent.
   if (code === 'UND_ERR_DESTROYED') return dispatcherClosed
   return isOfTls(code) || textOf(failure, 'message')?.includes('TLS')
-    ? 'the TLS handshake failed. Does the port speak TLS?'
+    ? 'the TLS handshake failed. Does the port speak TLS, in a version that Node.js allows?'
     : 'no connection could be made. Check the address, and the proxy if there is one.'
 }
 

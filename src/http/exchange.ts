@@ -69,7 +69,7 @@ export const maxBodyBytes = 1024 * 1024
 export const errorBodyMs = 2_000
 
 /** The answer to the last attempt, whatever its status. */
-export interface Answer extends Omit<HttpResponse, 'header'> {
+export interface Answer extends HttpResponse {
   /** The address that answered, without its query. */
   readonly url: string
   readonly retryAfterMs: number | undefined
@@ -78,6 +78,8 @@ export interface Answer extends Omit<HttpResponse, 'header'> {
   readonly intermediary: string | undefined
   /** The `Content-Encoding` that the request did not ask for. */
   readonly encoding: string | undefined
+  /** As errors show it: without secrets. */
+  header(name: string): string | undefined
   /** The body as errors show it: without secrets; of an encoded body only the encoding. */
   text(): string
   /** What the request does, as the rest of "Could not …", e.g. `unsubscribe`. */

@@ -1,4 +1,6 @@
 /** The reason that a server gives in an error answer. */
+import { redirectTarget } from '../shared/addresses.js'
+import { isRedirect } from '../shared/statuses.js'
 import { excerpt } from '../shared/text.js'
 import { parseJson } from '../shared/validation.js'
 import type { Answer } from './exchange.js'
@@ -8,26 +10,50 @@ export interface Reason {
   readonly code: string | undefined
   /** Text for people. */
   readonly description: string | undefined
-  /** All of that on one line, for a message: at most 300 characters, empty for a page of HTML. */
+  /** All of that on one line, for a message: at most 300 characters. Of a redirect the target, of a page its text. */
   readonly words: string
 }
 
 /**
- * Reads the errors of OAuth, problem details (RFC 9457), an `error` that is an object, and any other text. Shows no secret:
- * what is parsed is redacted again, because JSON may hold a secret in escaped form.
+ * Reads the errors of OAuth, also in `WWW-Authenticate` (RFC 6750 section 3), problem details (RFC 9457), an `error` that is
+ * an object, and any other text. Shows no secret: what is parsed is redacted again, because JSON may hold a secret in
+ * escaped form.
  */
 export function reasonIn(answer: Answer): Reason {
-  const { error, error_description, title, detail, message } = Object(parseJson(answer.body))
+  const json: Record<string, unknown> = Object(parseJson(answer.body))
+  const { error, error_description, title, detail, message } = json
   const shown = (value: unknown) => (typeof value === 'string' && value ? answer.redact(value) : undefined)
   const code = shown(error) ?? shown(Object(error).code)
-  const texts = [error_description, Object(error).message, detail, error === undefined ? title : message]
+  const [, challenge] = /error_description="?([^"]+)/.exec(answer.header('www-authenticate') ?? '') ?? []
+  const texts = [
+    error_description,
+    Object(error).message,
+    detail,
+    error === undefined ? title : message,
+    challenge,
+  ]
   const description = texts.map(shown).find((text) => text !== undefined)
   const parts = [code ?? shown(title), description].filter(
     (part, index, all) => part && all.indexOf(part) === index,
   )
+  // More than a code or a title, such as a list of what is wrong, is shown as it is.
+  const isRead =
+    (description ?? title) !== title || !Object.values(json).some((field) => field instanceof Object)
   const body = answer.text()
-  const text = parts.join(': ') || (isPage(body) ? '' : body.trim())
-  return { code, description, words: excerpt(text, 300) }
+  const text = (isRead && parts.join(': ')) || (isPage(body) ? answer.redact(textOfPage(body)) : body.trim())
+  const target = isRedirect(answer.status) && redirectTarget(answer.header('location'), answer.url)
+  return { code, description, words: excerpt(target ? `to ${target}` : text, 300) }
+}
+
+/** What a person would read on the page. */
+function textOfPage(body: string): string {
+  const beginning = body.slice(0, 8 * 1024)
+  const [, title = ''] = /<title[^<>]*>([^<]*)/i.exec(beginning) ?? []
+  const text = beginning
+    .replace(/<(head|script|style)\b[\s\S]*?(?:<\/\1>|$)/gi, ' ')
+    .replace(/<[^<>]*(?:>|$)/g, ' ')
+    .replace(/\s+/g, ' ')
+  return text.includes(title.trim()) ? text.trim() : `${title}: ${text}`
 }
 
 /** Whether a body is a page of HTML or XML. */

@@ -7,16 +7,18 @@ export interface Head extends Pick<HttpResponse, 'status' | 'header'> {
   readonly pieces: AsyncIterable<Uint8Array>
 }
 
-/** The answer that an error carries, by a numeric `status` or `statusCode` of its own or of its `response`. */
-export function thrownAnswer(error: unknown): Head | undefined {
-  const { headers, body, data, response } = Object(error)
+/** The answer that an error, or its cause, carries: by a numeric `status` or `statusCode` of its own or of its `response`. */
+export function thrownAnswer(error: unknown, layer = 0): Head | undefined {
+  const { headers, body, response, cause } = Object(error)
   const status = statusOf(response) ?? statusOf(error)
-  if (typeof status !== 'number' || !isStatus(status)) return undefined
+  if (typeof status !== 'number' || !isStatus(status)) {
+    return cause === undefined || layer === 10 ? undefined : thrownAnswer(cause, layer + 1)
+  }
   const answer = Object(response ?? { headers, body })
   return {
     status,
     header: (name) => headerIn(answer.headers, name),
-    pieces: bodyOf(answer, answer.data ?? answer._data ?? data),
+    pieces: bodyOf(answer, answer.data ?? answer._data),
   }
 }
 

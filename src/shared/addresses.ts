@@ -45,10 +45,16 @@ export function withoutQuery(url: string): string {
   return start === -1 ? url : `${url.slice(0, start)}?…`
 }
 
+/** The address that a `Location` names, or nothing: without its query and fragment, which may hold a secret. */
+export function redirectTarget(location: string | undefined, from: string): string | undefined {
+  const url = location && parsedUrl(location, from)
+  return url ? excerpt(url.origin + url.pathname, 200) : undefined
+}
+
 /** `undefined` for a text that is no absolute URL. In Node 20 and 22, `URL.canParse` soon says so of every `ü`. */
-export function parsedUrl(text: string): URL | undefined {
+export function parsedUrl(text: string, base?: string): URL | undefined {
   try {
-    return new URL(text)
+    return new URL(text, base)
   } catch {
     return undefined
   }

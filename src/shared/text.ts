@@ -14,13 +14,17 @@ export function messageOf(thrown: unknown): string {
   return excerpt(wholeMessageOf(thrown), 200)
 }
 
-/** Hides the password of every address in a text, also one that holds an unencoded slash, and secrets in its query. */
+/**
+ * Hides passwords in addresses, also one that holds an unencoded slash, and what looks like a secret: the value of a name such
+ * as `token` in a query, a connection string or JSON, an Authorization header, a JSON Web Token.
+ */
 export function withoutPasswords(text: string): string {
   return text
     .replace(/\b(?!https?:)([a-z][a-z\d+.-]{0,20}:\/\/[^\s/:@]{0,200}:)\S{0,500}@/gi, '$1…@')
     .replace(/\b([a-z][a-z\d+.-]{0,20}:\/\/)[^\s/?#]{0,500}@/gi, '$1…@')
+    .replace(/\b(?:((?:Bearer|Basic)\s+)(?=\S{0,99}\d)[\w.~+/=-]{8,}|eyJ[\w-]+\.[\w.-]+)/gi, '$1…')
     .replace(
-      /([?&][\w.-]{0,30}(?:pass|pwd|secret|token|key|sig|auth)[\w.-]{0,20}=)[^\s&#"']{1,2000}/gi,
+      /([\w.-]{0,30}(?:pass|pwd|secret|token|key|sig|auth)[\w.-]{0,20}(?:=|["']\s{0,9}:\s{0,9}["']))[^\s&#"',;]{1,2000}/gi,
       '$1…',
     )
 }
@@ -78,9 +82,10 @@ function editDistance(from: string, to: string): number {
   return previous.at(-1) ?? 0
 }
 
-/** The certificates in a text in PEM, each with its first and last line. */
+/** The certificates in a text in PEM, each with its first and last line, also if line breaks became `\\n`, or lines are indented. */
 export function certificatesIn(pem: string): readonly string[] {
-  return pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
+  const found = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
+  return found.map((each) => each.replace(/(?:\\[nr]|[ \t\r\n])+(?!CERTIFICATE)/g, '\n'))
 }
 
 /** Whether every certificate that begins in a text in PEM also ends. */

@@ -49,6 +49,9 @@ export async function once(
   // All work without an id would count as one.
   if (typeof id !== 'string' || id === '') throw unusable('id', 'must be text that is not empty')
   const { claimMs = 60_000, keepMs = 7 * 24 * 60 * 60 * 1_000 } = options
+  for (const [name, ms] of Object.entries({ claimMs, keepMs })) {
+    if (!Number.isInteger(ms) || ms < 1) throw unusable(name, 'must be a whole number of milliseconds')
+  }
   const key = `once:${id}`
   const present = storedText(await store.get(key))
   if (present === done) return false

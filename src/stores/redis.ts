@@ -77,7 +77,11 @@ export function redisStore(
     set: (key, value, ttlMs) => commands.set(prefix + key, value, ttlMs),
     delete: (key) => redis.del(prefix + key),
     async compareAndSet(key, expected, value, ttlMs) {
-      if (expected === undefined) return (await commands.setIfNone(prefix + key, value, ttlMs)) !== null
+      if (expected === undefined) {
+        const answer = await commands.setIfNone(prefix + key, value, ttlMs)
+        if (answer !== undefined) return answer !== null
+        throw new TypeError('The Redis client returned nothing: turn off its legacy mode.')
+      }
       const parameters = [expected, value, String(ttlMs ?? '')]
       return Number(await commands.runScript(setIfEqualScript, prefix + key, parameters)) === 1
     },

@@ -126,7 +126,7 @@ export function pageError(answer: Answer): ResponseValidationError | undefined {
   if (!isPage(body)) return undefined
   return unusable(
     answer,
-    `Could not ${action}: ${url} answered ${status} with a page of HTML or XML, which is not from the service, ` +
+    `Could not ${action}: ${url} answered ${status} with a page of HTML or XML (${reasonIn(answer).words}), which is not from the service, ` +
       'but perhaps from a login or a proxy. Check `baseUrl`, and the network in between.',
     [{ path: [], message: 'is a page of HTML or XML' }],
   )

@@ -224,7 +224,19 @@ describe('an error answer (RFC 6749 section 5.2)', () => {
     ],
     ['another JSON', '{"fault":{"faultstring":"Invalid ApiKey"}}', {}, /Invalid ApiKey/],
     ['plain text', 'Blocked by rule 77', {}, /Blocked by rule 77/],
-    ['a page', '<html><title>Blocked by rule 77</title>', {}, /answered 403\. /],
+    [
+      'a page',
+      '<html><head><title>Blocked</title><style>b{}</style></head>by <b>rule</b> 77',
+      {},
+      /Blocked: by rule 77/,
+    ],
+    ['XML', '<fault><message>Blocked by rule 77</message></fault>', {}, /\(Blocked by rule 77\)/],
+    [
+      'a list beside a title',
+      '{"title":"One error","errors":{"id":["unknown"]}}',
+      { description: 'One error' },
+      /"unknown"/,
+    ],
   ])('the reason is read from %s', async (_name, body, { code, description }, words) => {
     service.onToken = () => new Response(body, { status: 403 })
     const error = await failureOf(service.client().getAccessToken())

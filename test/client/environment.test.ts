@@ -67,6 +67,14 @@ describe('fromEnv', () => {
     ['with a zero-width space', 'sub\u200bscriber'],
     ['with a byte order mark', '\ufeffsubscriber'],
     ['with a hard space', 'subscriber\u00a0'],
+    ['with a space at its end', 'subscriber '],
+    ['of a variable', '$' + '{CLIENT_ID}'],
+    ['of Kubernetes', '$(CLIENT_ID)'],
+    ['of a template', '{{ .Values.clientId }}'],
+    ['of cmd.exe', '%CLIENT_ID%'],
+    ['of an example', '<your-client-id>'],
+    ['of JavaScript', 'undefined'],
+    ['of Azure', '@Microsoft.KeyVault(SecretUri=https://v.example.com/secrets/x)'],
   ])('names a value %s', (_how, value) => {
     expect(problemsOf({}, { ...env, NOTIFICATION_CLIENT_ID: value })).toEqual(['NOTIFICATION_CLIENT_ID'])
   })

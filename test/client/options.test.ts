@@ -1,4 +1,5 @@
 import { NotificationClient } from 'notification-subscriber'
+import { startEmulator } from 'notification-subscriber/emulator'
 import { describe, expect, test } from 'vitest'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
 import { baseUrl, credentials, fakeService, subscription } from '../support/fake-service.js'
@@ -17,6 +18,18 @@ const working = { baseUrl, auth: credentials }
 
 const { ca } = createLoopbackCertificate()
 const brokenCertificate = `${ca}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n`
+
+test.each([
+  ['`\\n` instead of line breaks', '\\n'],
+  ['spaces instead of line breaks', ' '],
+  ['indented lines', '\n    '],
+])('certificates are used with %s', async (_how, lineBreak) => {
+  await using emulator = await startEmulator()
+  const ca = emulator.ca.replaceAll('\n', lineBreak)
+  const { baseUrl, auth } = emulator.clientOptions
+  await using client = new NotificationClient({ baseUrl, auth, ca })
+  expect(await client.getAccessToken()).toBeTruthy()
+})
 
 describe('options that cannot work are refused with every problem listed', () => {
   const local = { ...working, allowInsecureLoopback: true }

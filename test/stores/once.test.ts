@@ -131,7 +131,9 @@ test.each([
   ['store', [undefined, 'n-1']],
   ['id', [memory(), '']],
   ['id', [memory(), undefined]],
-])('what cannot work is refused: %s', async (name, args) => {
-  const call = Reflect.apply(once, undefined, [...args, () => {}])
+  ['claimMs', [memory(), 'n-1'], { claimMs: 0 }],
+  ['keepMs', [memory(), 'n-1'], { keepMs: Number.POSITIVE_INFINITY }],
+])('what cannot work is refused: %s', async (name, args, options: object = {}) => {
+  const call = Reflect.apply(once, undefined, [...args, () => {}, options])
   await expect(call).rejects.toMatchObject({ code: 'CONFIGURATION', issues: [{ path: [name] }] })
 })

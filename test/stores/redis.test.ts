@@ -50,6 +50,11 @@ describe('redisStore', () => {
     ])
     await expect(store.get('key')).rejects.toThrow('a value of type object')
   })
+
+  test('a client in legacy mode, which returns nothing, is no success', async () => {
+    const store = redisStore({ ...client('get', 'set', 'del', 'eval', 'pExpire') } as never)
+    await expect(store.compareAndSet('key', undefined, 'a')).rejects.toThrow('legacy mode')
+  })
 })
 
 const root = fileURLToPath(new URL('../..', import.meta.url))

@@ -186,6 +186,25 @@ describe('other answers', () => {
     },
   )
 
+  test.each([
+    [
+      302,
+      { location: 'https://login.example.com/a?state=s3cret#t' },
+      /302 \(to https:\/\/login\.example\.com\/a\)/,
+    ],
+    [308, { location: '/api/subscriptions/' }, /308 \(to https:\/\/[^/]+\/api\/subscriptions\/\)/],
+    [302, { location: 'https://' }, /answered 302\. /],
+    [
+      401,
+      { 'www-authenticate': 'Bearer error="x", error_description="The aud is wrong"' },
+      /\(The aud is wrong\)/,
+    ],
+  ])('of %i a header says why: %j', async (status, headers, words) => {
+    answer(() => new Response('', { status, headers }))
+    const error = await failureOf(client().createSubscription(subscription))
+    expect(error).toHaveProperty('message', expect.stringMatching(words))
+  })
+
   test.each([500, 502, 504, 507, 520, 524, 599])('%i leaves the outcome unknown', async (status) => {
     answer(() => new Response('', { status }))
     const error = await failureOf(client().createSubscription(subscription))

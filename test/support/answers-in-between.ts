@@ -318,6 +318,79 @@ export const madeInBetween: Readonly<Record<string, AnswerShape & { readonly pro
     headers: { 'proxy-status': 'edge.example; error=destination_not_found' },
     body: '',
   },
+  'Heroku without an app': {
+    product: 'the router of Heroku',
+    status: 404,
+    headers: { ...html, server: 'Heroku' },
+    body: '<!DOCTYPE html>\n<html><body><iframe src="//www.herokucdn.com/error-pages/no-such-app.html"></iframe></body></html>',
+  },
+  'Cloud Foundry without a route': {
+    product: 'the router of Cloud Foundry',
+    status: 404,
+    headers: { ...text, 'x-cf-routererror': 'unknown_route' },
+    body: "404 Not Found: Requested route ('api.example.com') does not exist.\n",
+  },
+  'Linkerd, a policy': {
+    product: 'Linkerd',
+    status: 403,
+    headers: { 'l5d-proxy-error': 'unauthorized request on route' },
+    body: '',
+  },
+  'Identity-Aware Proxy of Google': {
+    product: 'Google Identity-Aware Proxy',
+    status: 401,
+    headers: { ...html, 'x-goog-iap-generated-response': 'true' },
+    body: 'Invalid IAP credentials: empty token',
+  },
+  'OAuth2 Proxy': {
+    product: 'OAuth2 Proxy',
+    status: 403,
+    headers: html,
+    body: '<!DOCTYPE html><html><head><title>Sign In</title></head><body>Secured with <a href="https://github.com/oauth2-proxy/oauth2-proxy#oauth2_proxy">OAuth2 Proxy</a></body></html>',
+  },
+  'Azure App Service, a stopped app': {
+    product: 'Azure App Service',
+    status: 403,
+    headers: html,
+    body: '<!DOCTYPE html><html><head><title>Web App - Unavailable</title></head><body>Error 403 - This web app is stopped.</body></html>',
+  },
+  'IBM API Connect': {
+    product: 'IBM API Connect',
+    status: 404,
+    headers: json,
+    body: '{ "httpCode":"404", "httpMessage":"Not Found", "moreInformation":"No resources match requested URI" }',
+  },
+  MuleSoft: {
+    product: 'MuleSoft',
+    status: 404,
+    headers: text,
+    body: 'No listener for endpoint: /api/subscriptions',
+  },
+  Gravitee: {
+    product: 'Gravitee',
+    status: 404,
+    headers: json,
+    body: '{"message":"No context-path matches the request URI.","http_status_code":404}',
+  },
+  '3scale': { product: '3scale', status: 404, headers: text, body: 'No Mapping Rule matched' },
+  'Palo Alto, a category': {
+    product: 'a web filter',
+    status: 403,
+    headers: html,
+    body: '<html><head><title>Web Page Blocked</title></head><body>in accordance with company policy</body></html>',
+  },
+  'Blue Coat, a policy': {
+    product: 'a web filter',
+    status: 403,
+    headers: html,
+    body: '<HTML><HEAD><TITLE>Access Denied</TITLE></HEAD><BODY>Access Denied (policy_denied)</BODY></HTML>',
+  },
+  'Envoy, the keys of an issuer': {
+    product: 'Envoy',
+    status: 401,
+    headers: { ...text, server: 'envoy' },
+    body: 'Jwks remote fetch is failed',
+  },
 }
 
 const problem = '{"type":"about:blank","title":"Conflict","status":409,"detail":"The subscription exists."}'

@@ -9,7 +9,7 @@ import { intermediaryOf } from '../../http/intermediary.js'
 import { isPage } from '../../http/reason.js'
 import { undiciTransport } from '../../http/undici.js'
 import { testDelivery } from '../../notification-types.js'
-import { parsedUrl } from '../../shared/addresses.js'
+import { redirectTarget } from '../../shared/addresses.js'
 import { redact } from '../../shared/redact.js'
 import {
   isAboutCredentials,
@@ -19,7 +19,6 @@ import {
   isSuccess,
   isWrongMethod,
 } from '../../shared/statuses.js'
-import { excerpt } from '../../shared/text.js'
 import { certificateProblem, correctProxy } from '../next-step.js'
 import { type CheckStep, failed, passed, skipped, unknown } from './step.js'
 
@@ -34,11 +33,11 @@ export interface CallbackCheck {
   readonly ca: string | undefined
 }
 
-/** The answer without its body, which is never printed; `location` is the target of a redirect, or empty. */
+/** The answer without its body, which is never printed; `location` is the target of a redirect. */
 type ReceiverReply =
   | {
       readonly status: number
-      readonly location: string
+      readonly location: string | undefined
       /** What answered, if a mark or a page of HTML, which no `DeliveryReceiver` sends, shows that. */
       readonly other: string | undefined
       readonly durationMs: number
@@ -113,7 +112,8 @@ async function post(
     )
     const values = Object.values(secrets)
     if ('status' in answer) {
-      const location = redact(targetOf(answer.header('location')), values)
+      const target = redirectTarget(answer.header('location'), address.url)
+      const location = target && redact(target, values)
       const other = intermediaryOf(answer) ?? (isPage(answer.body) ? 'an HTML page' : undefined)
       const durationMs = Math.round(performance.now() - startedMs)
       return { status: answer.status, location, other, durationMs }
@@ -182,7 +182,7 @@ function stepOf(
     return failed(name, `refused with ${status}`, next)
   }
   if (isRedirect(status)) {
-    const to = location && ` to ${location}`
+    const to = location === undefined ? '' : ` to ${location}`
     const message = `redirected with ${status}${to}: to the service that is a failed callback`
     return failed(name, message, 'Subscribe with the address of the redirect')
   }
@@ -200,10 +200,4 @@ function stepOf(
         `answered ${shown}`,
         other === undefined ? lookIntoLog : 'Is your app running, and does what answered reach it?',
       )
-}
-
-/** The address of a redirect, without the query, which may hold a secret. */
-function targetOf(header = ''): string {
-  const url = parsedUrl(header)
-  return url === undefined ? '' : excerpt(url.origin + url.pathname, 200)
 }

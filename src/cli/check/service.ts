@@ -22,6 +22,7 @@ import {
   isOutcomeOpen,
   isUnauthorized,
 } from '../../shared/statuses.js'
+import { excerpt } from '../../shared/text.js'
 import { formatIssues } from '../../shared/validation.js'
 import { claimsOf, describeClaims, hasExpired } from '../claims.js'
 import {
@@ -121,17 +122,15 @@ async function checkToken(client: NotificationClient, env: Environment): Promise
   return passed(stepNames.token, describeClaims(claims), claims)
 }
 
-/** The error codes of RFC 6749 section 5.2. Another one is not printed: it could be any text. */
-const oauthError = /^(?:invalid_(?:request|client|grant|scope)|unauthorized_client|unsupported_grant_type)$/
-
 function tokenProblem(error: unknown): CheckStep {
   if (error instanceof TokenRequestError && error.intermediary !== undefined) {
     return notOfService(stepNames.token, error.intermediary, error.status, 'NOTIFICATION_AUTH_URL')
   }
   if (error instanceof TokenRequestError) {
-    const code = error.error !== undefined && oauthError.test(error.error) ? error.error : undefined
-    const message = `the token endpoint answered ${error.status}${code === undefined ? '' : ` (${code})`}`
-    return failed(stepNames.token, message, nextAfterTokenRefusal(error.status, code))
+    const { error: code, errorDescription, status } = error
+    const reason = [code, errorDescription].filter((part) => part !== undefined).join(': ')
+    const message = `the token endpoint answered ${status}${reason && ` (${excerpt(reason, 300)})`}`
+    return failed(stepNames.token, message, nextAfterTokenRefusal(status, code))
   }
   if (error instanceof ResponseValidationError) {
     const message = `the answer with status ${error.status} holds no token`
