@@ -40,13 +40,19 @@ async function run(args: string[], { terminal, env: environment }: CommandContex
       'There is no token for a user name and a password: set NOTIFICATION_CLIENT_ID and NOTIFICATION_CLIENT_SECRET instead',
     )
   }
-  const lifetime = new LifetimeLogger()
+  let expiresInMs: number | undefined
   const token = await callService({
     operation: 'token',
     call: (client, options) => client.getAccessToken(options),
-    ...{ env, terminal, logger: lifetime },
+    // The lifetime that the authorization server gives is only logged.
+    logger: {
+      ...silent,
+      info(fields: { expiresInMs?: number }) {
+        expiresInMs ??= fields.expiresInMs
+      },
+    },
+    ...{ env, terminal },
   })
-  const { expiresInMs } = lifetime
   const claims = claimsOf(token, env)
   const accessToken = isPrinted ? token : undefined
   terminal.event('token', { type: 'Bearer', expiresInMs, ...claims, accessToken })
@@ -65,15 +71,4 @@ async function run(args: string[], { terminal, env: environment }: CommandContex
   return 0
 }
 
-/** Keeps the lifetime that the authorization server gives, which a client only logs. */
-class LifetimeLogger implements Logger {
-  expiresInMs: number | undefined
-
-  info(fields: { event?: string; expiresInMs?: number }): void {
-    if (fields.event === 'token.obtained') this.expiresInMs = fields.expiresInMs
-  }
-
-  debug(): void {}
-  warn(): void {}
-  error(): void {}
-}
+const silent = { debug() {}, info() {}, warn() {}, error() {} } satisfies Logger

@@ -96,16 +96,15 @@ export type HistoryEntry = { readonly number: number } & HistoryEvent
 type HistoryEvent =
   | { readonly kind: 'request'; readonly record: RecordedRequest }
   | { readonly kind: 'callback'; readonly record: RecordedCallback }
-  | (SubscriptionEnd & { readonly at: number })
+  | (Extract<SubscriptionChange, { kind: 'ended' }> & { readonly at: number })
   | { readonly kind: 'tokens-revoked'; readonly at: number }
 
-type SubscriptionEnd = Extract<SubscriptionChange, { kind: 'ended' }>
-
-/** A change of an entry, a subscription, or the pending faults. */
-export type Change =
-  | { readonly kind: 'entry'; readonly entry: HistoryEntry }
-  | { readonly kind: 'faults' }
-  | SubscriptionChange
+/** An entry or an active subscription that is new or was changed; neither if only the pending faults were. */
+export interface Change {
+  readonly entry?: HistoryEntry
+  readonly subscription?: SubscriptionRecord
+  readonly isNew?: boolean
+}
 
 /** Entries of each kind that are kept. */
 const keptEntries = 1_000
@@ -117,12 +116,10 @@ const log = consoleLogOf(undefined)
 const argumentsOf: {
   readonly [Name in keyof EmulatorEvents]: (change: Change) => EmulatorEvents[Name] | undefined
 } = {
-  request: (change) =>
-    change.kind === 'entry' && change.entry.kind === 'request' ? ifEnded(change.entry.record) : undefined,
-  callback: (change) =>
-    change.kind === 'entry' && change.entry.kind === 'callback' ? ifEnded(change.entry.record) : undefined,
-  created: (change) => (change.kind === 'created' ? [change.subscription] : undefined),
-  ended: (change) => (change.kind === 'ended' ? [change.subscription, change.reason] : undefined),
+  request: ({ entry }) => (entry?.kind === 'request' ? ifEnded(entry.record) : undefined),
+  callback: ({ entry }) => (entry?.kind === 'callback' ? ifEnded(entry.record) : undefined),
+  created: ({ subscription, isNew }) => (subscription && isNew ? [subscription] : undefined),
+  ended: ({ entry }) => (entry?.kind === 'ended' ? [entry.subscription, entry.reason] : undefined),
 }
 
 function ifEnded<Recorded extends RecordedExchange>(record: Recorded): readonly [Recorded] | undefined {
@@ -151,7 +148,7 @@ export class Activity {
 
   subscriptionChanged(change: SubscriptionChange): void {
     if (change.kind === 'ended') this.#add({ ...change, at: Date.now() })
-    this.#announce(change)
+    else this.#announce({ subscription: change.subscription, isNew: change.kind === 'created' })
   }
 
   tokensRevoked(): void {
@@ -159,7 +156,7 @@ export class Activity {
   }
 
   faultsChanged(): void {
-    this.#announce({ kind: 'faults' })
+    this.#announce({})
   }
 
   /** The kept requests, the newest last. */
@@ -191,11 +188,7 @@ export class Activity {
     return () => void this.#watchers.delete(watcher)
   }
 
-  /**
-   * Calls `listener` for one kind of public event, until the returned function is called.
-   *
-   * @throws `InvalidRequestError` for an unknown event, or a listener that is no function
-   */
+  /** See `Emulator.on`. */
   on<Name extends keyof EmulatorEvents>(
     name: Name,
     listener: (...args: EmulatorEvents[Name]) => unknown,
@@ -223,7 +216,7 @@ export class Activity {
       const durationMs = Math.round(performance.now() - startedSince)
       const entry = { number, ...eventOf({ ...ended, durationMs }) }
       if (this.#history.has(number)) this.#history.set(number, entry)
-      this.#announce({ kind: 'entry', entry })
+      this.#announce({ entry })
     }
   }
 
@@ -235,7 +228,7 @@ export class Activity {
     if (numbers.length > keptEntries) this.#history.delete(numbers.shift() ?? 0)
     const entry = { number, ...event }
     this.#history.set(number, entry)
-    this.#announce({ kind: 'entry', entry })
+    this.#announce({ entry })
     return number
   }
 

@@ -1,6 +1,6 @@
 /** Sends server-sent events to the page: a snapshot first, then the changes, in batches. */
 import type { ServerResponse } from 'node:http'
-import type { Change, HistoryEntry } from '../activity.js'
+import type { HistoryEntry } from '../activity.js'
 import type { SubscriptionRecord } from '../service/subscription-store.js'
 import type { Mask } from './mask.js'
 import {
@@ -34,9 +34,12 @@ export class EventStream {
 
   constructor(host: PageHost) {
     this.#host = host
-    this.#stopWatching = host.activity.watch((change) => {
+    this.#stopWatching = host.activity.watch(({ entry, subscription }) => {
       if (this.#readers.size === 0) return
-      this.#add(change)
+      if (entry !== undefined) this.#entries.set(entry.number, entry)
+      if (subscription !== undefined) this.#subscriptions.set(subscription.subscriptionId, subscription)
+      // The entry of the end has the subscription.
+      if (entry?.kind === 'ended') this.#subscriptions.delete(entry.subscription.subscriptionId)
       this.#gathering ??= setTimeout(() => this.#sendChanges(), gatherMs).unref()
     })
   }
@@ -61,23 +64,6 @@ export class EventStream {
     this.#stopWatching()
     clearTimeout(this.#gathering)
     for (const { response } of this.#readers) response.end('event: closed\ndata:\n\n')
-  }
-
-  #add(change: Change): void {
-    switch (change.kind) {
-      case 'entry':
-        this.#entries.set(change.entry.number, change.entry)
-        break
-      case 'faults':
-        // Every batch has them.
-        break
-      case 'ended':
-        // The entry of the end has the subscription.
-        this.#subscriptions.delete(change.subscription.subscriptionId)
-        break
-      default:
-        this.#subscriptions.set(change.subscription.subscriptionId, change.subscription)
-    }
   }
 
   #sendChanges(): void {

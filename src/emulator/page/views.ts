@@ -85,15 +85,8 @@ export function entryView(entry: HistoryEntry, mask: Mask) {
   switch (kind) {
     case 'request': {
       const { path, body, ...record } = entry.record
-      const shownBody = mask.form(record.headers['content-type'], body)
-      return {
-        ...record,
-        ...exchangeView(entry.record, mask),
-        id,
-        kind,
-        target: mask.url(path),
-        body: shownBody,
-      }
+      const shown = { target: mask.url(path), body: mask.form(record.headers['content-type'], body) }
+      return { ...record, ...exchangeView(entry.record, mask), id, kind, ...shown }
     }
     case 'callback': {
       const { callbackUrl, ...record } = entry.record
