@@ -76,20 +76,15 @@ describe('notification-subscriber emulator', () => {
       pageUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/[\w-]+\/$/),
     })
     const subscriptionId = await subscribe(emulator)
-    const notify = ['notify', '--type', 'silenceHighOpened', '--user', 'alice']
-    expect((await run([...notify, '--page-url', emulator.listening.pageUrl])).code).toBe(1)
     emulator.child.kill('SIGTERM')
     expect((await emulator.finished).code).toBe(0)
-    expect(emulator.events()).toEqual([
-      expect.objectContaining({ event: 'request', operation: 'token', status: 200 }),
-      expect.objectContaining({ event: 'created', subscriptionId, parameterNames: ['token'] }),
-      expect.objectContaining({ event: 'request', operation: 'create', status: 201 }),
-      expect.objectContaining({ event: 'callback', subscriptionId, callbackUrl: 'https://localhost:1/n?…' }),
+    expect(emulator.events()).toMatchObject([
+      { event: 'request', operation: 'token', status: 200 },
+      { event: 'created', subscriptionId },
+      { event: 'request', operation: 'create', status: 201 },
       { event: 'closed' },
     ])
-    const afterTheFirst = emulator.lines.slice(1).join('\n')
-    expect(afterTheFirst).not.toContain('hush')
-    expect(afterTheFirst).not.toContain(emulator.listening.clientSecret)
+    expect(emulator.lines.slice(1).join('\n')).not.toContain(emulator.listening.clientSecret)
   })
 
   test('with --write-env the variables are in the file and not on the terminal', async () => {

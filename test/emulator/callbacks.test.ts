@@ -53,13 +53,6 @@ describe('the callback (docs/service.md, Delivery)', () => {
       ['new', 'kept'],
     ])
   })
-
-  test('reaches http: receivers where allowInsecureLoopback is set', async () => {
-    await using emulator = await startEmulator({ allowInsecureLoopback: true })
-    await using receiver = await Receiver.startInsecure()
-    await created(emulator, { url: receiver.url })
-    expect(await emulator.notify(lowEnergy)).toMatchObject([{ status: 204 }])
-  })
 })
 
 describe('who is notified (docs/service.md, Delivery)', () => {

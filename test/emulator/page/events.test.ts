@@ -100,17 +100,6 @@ test('a request in flight is shown, and replaced when it was answered', async ()
   expect(await next(events)).toMatchObject({ data: { entries: [{ id: 1, status: 201 }] } })
 })
 
-test('a page that comes back gets everything as it is now', async () => {
-  ;(await open()).destroy()
-  const subscriptionId = await created(emulator)
-  emulator.endSubscription(subscriptionId)
-  const { event, data } = await next(eventsOf(await open()))
-  expect([event, data]).toMatchObject([
-    'snapshot',
-    { subscriptions: [], entries: [{ id: 1 }, { id: 2, kind: 'ended', subscription: { subscriptionId } }] },
-  ])
-})
-
 test('secrets are masked, unless the page asks for all of them', async () => {
   await created(emulator, { fields: { token: 'hush' } })
   const { data: masked } = await next(eventsOf(await open()))

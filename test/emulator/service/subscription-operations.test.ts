@@ -185,23 +185,16 @@ describe('the create request (docs/service.md, Endpoints)', () => {
     })
   })
 
-  test.each([
-    'Connection',
-    'content-length',
-    'Content-Type',
-    'expect',
-    'Host',
-    'keep-alive',
-    'proxy-connection',
-    'te',
-    'trailer',
-    'Transfer-Encoding',
-    'upgrade',
-  ])('answers 400 to a parameter that says how the callback itself is sent: %s', async (name) => {
-    const message = `${name} belongs to the callback request itself`
-    const refused = await create(emulator, { url, fields: { [name]: '1' } })
-    expect(refusalOf(refused)).toEqual([400, { error: 'invalid_request', message }])
-  })
+  const framing =
+    'Connection content-length Content-Type expect Host keep-alive proxy-connection te trailer Transfer-Encoding upgrade'
+  test.each(framing.split(' '))(
+    'answers 400 to a parameter that says how the callback itself is sent: %s',
+    async (name) => {
+      const message = `${name} belongs to the callback request itself`
+      const refused = await create(emulator, { url, fields: { [name]: '1' } })
+      expect(refusalOf(refused)).toEqual([400, { error: 'invalid_request', message }])
+    },
+  )
 
   test.each([
     ['a name with a space', 'not a token', 'x', '"not a token" cannot be the name of a header'],
@@ -233,14 +226,8 @@ describe('the create request (docs/service.md, Endpoints)', () => {
     for (const host of ['127.0.0.1:80', 'localhost', '[::1]:8080']) {
       expect((await create(lenient, { url: `http://${host}/` })).status).toBe(201)
     }
-    for (const host of [
-      'app.example.com',
-      '127.0.0.1.example.com',
-      'x127.0.0.1',
-      '128.0.0.1',
-      'localhost.example',
-      'notlocalhost',
-    ]) {
+    const others = 'app.example.com 127.0.0.1.example.com x127.0.0.1 128.0.0.1 localhost.example notlocalhost'
+    for (const host of others.split(' ')) {
       expect((await create(lenient, { url: `http://${host}/` })).status).toBe(400)
     }
     expect((await create(lenient, { url: 'ftp://localhost/' })).status).toBe(400)
