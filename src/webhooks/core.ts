@@ -113,7 +113,7 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
     readBody: () => ReadBody | Promise<ReadBody>,
   ): Promise<Received> {
     const run = async (context: ReceiveContext = {}) => {
-      const isPost = /^post$/i.test(String(method))
+      const isPost = String(method).toUpperCase() === 'POST'
       const checked = isPost ? this.#authenticate(headers) : wrongMethod(method)
       const refused = checked instanceof Promise ? await checked : checked
       const received = refused
@@ -130,7 +130,7 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
     const { status } = refused
     const { onRefused } = this.#options
     // Load balancers, monitors and browsers test that the route exists.
-    if (/^(?:get|head)$/i.test(String(method))) {
+    if (['GET', 'HEAD'].includes(String(method).toUpperCase())) {
       this.log('debug', { event: 'callback.probed', method }, 'Callback route probed')
       return answerWith(status)
     }

@@ -34,6 +34,9 @@ test('a handler of a type with a schema takes a sample, with payloads and withou
   onBrandNew(brandNew.delivery.notification, brandNew.context)
   const low = sampleDelivery('lowEnergyAgentOpened', { payload: { username: 'bob' } })
   onLow(low.delivery.notification, low.context)
+  const onAny: NotificationHandler = () => {}
+  onAny(score.delivery.notification, score.context)
+  expectTypeOf(low.delivery).toExtend<Delivery>()
   expectTypeOf(sampleDelivery('cxScoreUpdated', { payloads }).delivery.notification.payload).toEqualTypeOf<{
     score: number
   }>()

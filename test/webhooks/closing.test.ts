@@ -84,18 +84,14 @@ test('under load, on 200 connections: no callback that was answered is lost, and
     await sleep(5)
     handled += 1
   })
-  const silent = connect(port, '127.0.0.1').on('error', () => {})
-  const halfOpen = connect(port, '127.0.0.1').on('error', () => {})
-  halfOpen.write('POST / HTTP/1.1\r\nHost: a\r\n')
-  const statuses = new Map<unknown, number>()
-  const count = (status: unknown) => statuses.set(status, (statuses.get(status) ?? 0) + 1)
+  const statuses: unknown[] = []
   let connected = 0
   const areConnected = deferred<void>()
   const senders = Array.from({ length: 200 }, async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     for (let sent = 0; ; sent += 1) {
       const { status, connection } = await post(port, agent)
-      count(status)
+      statuses.push(status)
       if (sent === 0) connected += 1
       if (connected === 200) areConnected.resolve()
       if (connection !== 'keep-alive') break
@@ -107,10 +103,8 @@ test('under load, on 200 connections: no callback that was answered is lost, and
   const closed = receiver.close(server, { timeoutMs: 15_000 })
   await Promise.all(senders)
   expect(await closed).toBe(0)
-  expect([...statuses.keys()]).toEqual([204])
-  expect(handled).toBe(statuses.get(204))
-  silent.destroy()
-  halfOpen.destroy()
+  expect(new Set(statuses)).toEqual(new Set([204]))
+  expect(handled).toBe(statuses.length)
 })
 
 test.each([

@@ -102,8 +102,8 @@ const rows: readonly Row[] = [
   ['text that is no base64', {}, Buffer.from('hello'), 'invalid'],
   ['a text in JSON in JSON', {}, Buffer.from(JSON.stringify(JSON.stringify(json))), 'invalid'],
   // Limits.
-  ['JSON of the largest size', {}, Buffer.from(json.padEnd(maxBodyBytes - 4)), 'delivered'],
-  ['JSON that is too large', {}, Buffer.from(json.padEnd(maxBodyBytes + 1)), 'too large'],
+  ['JSON of the largest size', {}, Buffer.from(json.padEnd(maxBodyBytes - 3)), 'delivered'],
+  ['JSON that is too large', {}, Buffer.from(json.padEnd(maxBodyBytes - 2)), 'too large'],
   ['gzip that is too large inside', encoded('gzip'), gzipSync(json.padEnd(maxBodyBytes)), 'too large'],
   ['gzip of a million characters', {}, gzipSync('x'.repeat(1_000_000)), 'too large'],
   ['gzip that is too large in its second layer', {}, gzipSync(gzipSync('x'.repeat(20_000))), 'too large'],

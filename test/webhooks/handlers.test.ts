@@ -18,7 +18,8 @@ describe('the log about a handler for an undocumented type', () => {
     ['somethingNew', 'silenceHighOpened'],
   ])('gets one warning about a handler for %s, which names %s', (type, nearest) => {
     const { logger, lines } = recordingLogger()
-    new DeliveryReceiver({ secrets, logger }).on<string>(type, () => {}).on<string>(type, () => {})
+    const receiver = new DeliveryReceiver({ secrets, logger }).onAny(() => {})
+    receiver.on<string>(type, () => {}).on<string>(type, () => {})
     expect(lines).toMatchObject([
       { level: 'warn', fields: { event: 'handler.type-undocumented', type, nearest } },
     ])

@@ -14,28 +14,16 @@ const lists = { 'content-type': ['application/json'], token: [authenticated.toke
 const headers = { 'content-type': 'application/json', ...authenticated }
 
 /** As AWS records them, with the fields that hold no secret cut. */
+const plain = { body, isBase64Encoded: false }
+const encoded = { body: base64, isBase64Encoded: true }
+const byContext = { requestContext: { http: { method: 'POST' } }, headers }
+const ofBalancer = { httpMethod: 'POST', requestContext: {} }
 const events: Readonly<Record<string, LambdaEvent>> = {
-  'a REST API (1.0)': { httpMethod: 'POST', headers, multiValueHeaders: lists, body, isBase64Encoded: false },
-  'an HTTP API (2.0)': {
-    requestContext: { http: { method: 'POST' } },
-    headers,
-    body,
-    isBase64Encoded: false,
-  },
-  'a function URL': {
-    requestContext: { http: { method: 'POST' } },
-    headers,
-    body: base64,
-    isBase64Encoded: true,
-  },
-  'a load balancer': { httpMethod: 'POST', requestContext: {}, headers, body: base64, isBase64Encoded: true },
-  'a load balancer with multi-value headers': {
-    httpMethod: 'POST',
-    requestContext: {},
-    multiValueHeaders: lists,
-    body,
-    isBase64Encoded: false,
-  },
+  'a REST API (1.0)': { httpMethod: 'POST', headers, multiValueHeaders: lists, ...plain },
+  'an HTTP API (2.0)': { ...byContext, ...plain },
+  'a function URL': { ...byContext, ...encoded },
+  'a load balancer': { ...ofBalancer, headers, ...encoded },
+  'a load balancer with multi-value headers': { ...ofBalancer, multiValueHeaders: lists, ...plain },
 }
 
 describe.each(Object.entries(events))('an event of %s', (_, event) => {
@@ -96,20 +84,14 @@ test.each<LambdaEvent>([
   expect(received).toEqual([lowEnergyDelivery()])
 })
 
-test('a secret that was sent twice is refused', async () => {
+test.each<[string, LambdaEvent['multiValueHeaders'], number]>([
+  ['a secret that was sent twice is refused', { token: [authenticated.token, authenticated.token] }, 401],
+  ['headers count as a middleware left them', { authorization: ['Bearer x'] }, 204],
+  ['lists without a header', {}, 204],
+])('%s', async (_, multiValueHeaders, status) => {
   const handler = toLambdaHandler(new DeliveryReceiver({ secrets, logger: false }))
-  const token = [authenticated.token, authenticated.token]
-  const event = { httpMethod: 'POST', headers: authenticated, multiValueHeaders: { token }, body }
-  expect((await handler(event)).statusCode).toBe(401)
-})
-
-test('headers count as a middleware left them', async () => {
-  const handler = toLambdaHandler(new DeliveryReceiver({ secrets, logger: false }))
-  const sent = { authorization: ['Bearer x'] }
-  for (const multiValueHeaders of [sent, {}]) {
-    const event = { httpMethod: 'POST', headers: authenticated, multiValueHeaders, body }
-    expect((await handler(event)).statusCode).toBe(204)
-  }
+  const event = { httpMethod: 'POST', headers: authenticated, multiValueHeaders, body }
+  expect((await handler(event)).statusCode).toBe(status)
 })
 
 test.each([undefined, null, {}, 'test', { Records: [{ body: '{}' }] }])(

@@ -22,14 +22,14 @@ function revokedProxy() {
 const thenable = (then: Then) => Object.fromEntries([['then', then]])
 
 describe('only requests that cannot come from the service are refused', () => {
-  test.each(['GET', 'PUT', 'HEAD', 'OPTIONS', '', undefined, 'POSTS'])(
-    'method %s: 405 with Allow',
-    async (method) => {
-      const receiver = new DeliveryReceiver({ secrets }).onAny(() => expect.unreachable())
+  test('a method other than POST, in any case: 405 with Allow', async () => {
+    const receiver = new DeliveryReceiver({ secrets, onRefused() {} })
+    for (const method of ['GET', 'PUT', 'HEAD', 'OPTIONS', '', undefined, 'POSTS']) {
       const answer = await receiver.handle({ method, headers: {}, body })
       expect(answer).toEqual({ status: 405, headers: { allow: 'POST' } })
-    },
-  )
+    }
+    expect((await receiver.handle({ ...post(), method: 'post' })).status).toBe(204)
+  })
 
   test('a missing method and a secret that is doubled are named as such', async () => {
     const reasons: string[] = []
@@ -60,31 +60,23 @@ describe('only requests that cannot come from the service are refused', () => {
     const receiver = new DeliveryReceiver({ secrets }).onAny((_, { subscriptionId }) =>
       reached.push(subscriptionId),
     )
-    const { notification } = lowEnergyDelivery()
-    const bodyOf = (subscriptionId: number, type: string) =>
-      JSON.stringify({ subscriptionId, notification: { ...notification, type } })
-    for (const sent of [
-      bodyOf(0, 'configurationCheck'),
-      bodyOf(1, 'configurationCheck'),
-      bodyOf(0, 'other'),
+    for (const [subscriptionId, type] of [
+      [0, 'configurationCheck'] as const,
+      [1, 'configurationCheck'] as const,
+      [0, 'other'] as const,
     ]) {
+      const sent = { ...deliveryOf(type, {}), subscriptionId }
       expect((await receiver.handle({ ...post(), body: sent })).status).toBe(204)
     }
     expect(reached).toEqual([1, 0])
   })
 
-  test('methods are the same in any case, as some frameworks write them', async () => {
-    const receiver = new DeliveryReceiver({ secrets })
-    expect((await receiver.handle({ ...post(), method: 'post' })).status).toBe(204)
-  })
-
-  test.each([undefined, null, 'token: a', 5, () => {}, []])(
-    'headers of %j are no reason to refuse where no secret is asked for',
-    async (headers) => {
-      const receiver = new DeliveryReceiver(open)
+  test('headers of any kind are no reason to refuse where no secret is asked for', async () => {
+    const receiver = new DeliveryReceiver(open)
+    for (const headers of [undefined, null, 'token: a', 5, () => {}, []]) {
       expect((await receiver.handle({ ...post(), headers: headers as never })).status).toBe(204)
-    },
-  )
+    }
+  })
 
   test('the method is looked at first, then the secret, then the size', async () => {
     const receiver = new DeliveryReceiver({ secrets, maxBodyBytes: 1 })
@@ -195,34 +187,15 @@ describe('the log', () => {
       await receiver.handle({ ...post(), body: 'x'.repeat(1001) })
       const { id: notificationId } = deliveryOf('cxScoreUpdated', {}).notification
       const delivered = (type: string) => ({ subscriptionId: 4711, notificationId, type })
+      const err = expect.objectContaining({ message: 'handler broke' })
+      const [reason, issues] = [expect.any(String), [{ path: [], message: expect.any(String) }]]
+      const token = { reason: 'the header "token" is missing', header: 'token' }
       expect(lines.map(({ level, fields }) => [level, fields])).toEqual([
         ['debug', { event: 'delivery.received', ...delivered('lowEnergyAgentOpened') }],
         ['debug', { event: 'delivery.received', ...delivered('cxScoreUpdated') }],
-        [
-          'error',
-          {
-            event: 'handler.failed',
-            ...delivered('cxScoreUpdated'),
-            err: expect.objectContaining({ message: 'handler broke' }),
-          },
-        ],
-        [
-          'error',
-          {
-            event: 'delivery.invalid',
-            reason: expect.any(String),
-            issues: [{ path: [], message: expect.any(String) }],
-          },
-        ],
-        [
-          'warn',
-          {
-            event: 'callback.refused',
-            status: 401,
-            reason: 'the header "token" is missing',
-            header: 'token',
-          },
-        ],
+        ['error', { event: 'handler.failed', ...delivered('cxScoreUpdated'), err }],
+        ['error', { event: 'delivery.invalid', reason, issues }],
+        ['warn', { event: 'callback.refused', status: 401, ...token }],
         ['warn', { event: 'callback.refused', status: 405, reason: 'the method is not POST' }],
         ['warn', { event: 'callback.refused', status: 413, reason: 'the body is larger than 1000 bytes' }],
       ])
@@ -250,17 +223,6 @@ describe('the log', () => {
     }
     expect(lines.length).toBeGreaterThan(0)
     expect(inspect(seen, { depth: 9, showHidden: true })).not.toContain('-secret')
-  })
-
-  test('a logger that throws changes nothing', async () => {
-    const broken = () => {
-      throw new Error('disk full')
-    }
-    const logger = { debug: broken, info: broken, warn: broken, error: broken }
-    const receiver = new DeliveryReceiver({ secrets, logger }).onAny(broken)
-    expect((await receiver.handle(post())).status).toBe(204)
-    expect((await receiver.handle({ ...post(), body: '' })).status).toBe(204)
-    expect((await receiver.handle(post({}))).status).toBe(401)
   })
 })
 
@@ -363,13 +325,6 @@ describe('handlers', () => {
 })
 
 describe('drain resolves when no handler runs', () => {
-  test('at once if none does', async () => {
-    const receiver = new DeliveryReceiver(open).onAny(() => {})
-    await receiver.drain()
-    await receiver.handle(post())
-    await receiver.drain()
-  })
-
   test('after handlers that the answer did not wait for, and after those that begin while it waits', async () => {
     const waiting: (() => void)[] = []
     const receiver = new DeliveryReceiver({ ...open, ackTimeoutMs: 1 })
@@ -401,10 +356,11 @@ describe('drain resolves when no handler runs', () => {
     expect(await receiver.drain()).toBe(0)
   })
 
-  test.each([-1, Number.NaN, 2 ** 31, '5', null])('refuses a timeoutMs of %j', async (timeoutMs) => {
+  test('refuses what is no timeoutMs', async () => {
     const receiver = new DeliveryReceiver({ secrets })
-    await expect(receiver.drain({ timeoutMs: timeoutMs as number })).rejects.toThrow(
-      /^The delivery receiver cannot work: `timeoutMs`/,
-    )
+    for (const timeoutMs of [-1, Number.NaN, 2 ** 31, '5', null]) {
+      const issues = [expect.objectContaining({ path: ['timeoutMs'] })]
+      await expect(receiver.drain({ timeoutMs: timeoutMs as number })).rejects.toMatchObject({ issues })
+    }
   })
 })

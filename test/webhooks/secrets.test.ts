@@ -1,5 +1,6 @@
 import { DeliveryReceiver, type SecretsSource } from 'notification-subscriber/webhooks'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { expectPage } from '../support/message-page.js'
 import { post, recordingLogger } from './support.js'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] }))
@@ -8,12 +9,21 @@ afterEach(() => void vi.useRealTimers())
 function receive(source: SecretsSource) {
   const secrets = vi.fn(source)
   const { logger, lines } = recordingLogger()
-  const receiver = new DeliveryReceiver({ secrets, logger, onRefused: () => {} })
+  const reasons: string[] = []
+  const receiver = new DeliveryReceiver({ secrets, logger, onRefused: ({ reason }) => reasons.push(reason) })
   const status = async (headers: Record<string, string>) => (await receiver.handle(post(headers))).status
-  return { status, secrets, events: () => lines.map(({ fields }) => Object(fields).event) }
+  const failures = () =>
+    lines
+      .filter(({ fields }) => Object(fields).event === 'secrets.failed')
+      .map(({ level, fields, message }) => `${level}: ${message} (${Object(fields).err.message})`)
+  return { status, secrets, reasons, failures }
 }
 
 const tenants: Record<string, string> = { acme: 'the-secret-of-acme', other: 'the-secret-of-other' }
+const secretsOfTenant: SecretsSource = ({ header }) => {
+  const token = tenants[header('x-tenant') ?? '']
+  return token === undefined ? undefined : { token }
+}
 
 describe('secrets as a function', () => {
   test('may be asynchronous, and is called once a minute', async () => {
@@ -34,10 +44,7 @@ describe('secrets as a function', () => {
   })
 
   test('gives each tenant its own, and undefined refuses', async () => {
-    const { status, secrets } = receive(({ header }) => {
-      const token = tenants[header('x-tenant') ?? '']
-      return token === undefined ? undefined : { token }
-    })
+    const { status, secrets } = receive(secretsOfTenant)
     const acme = { 'x-tenant': 'acme', token: 'the-secret-of-acme' }
     for (let turn = 0; turn < 2; turn += 1) {
       expect(await status(acme)).toBe(204)
@@ -49,17 +56,17 @@ describe('secrets as a function', () => {
   })
 
   test('must read headers before its first await: otherwise another tenant could share the result', async () => {
-    const { status, events } = receive(async ({ header }) => {
+    const { status, failures } = receive(async (request) => {
       await undefined
-      return { token: tenants[header('x-tenant') ?? ''] ?? '' }
+      return secretsOfTenant(request)
     })
     expect(await status({ 'x-tenant': 'acme', token: 'the-secret-of-acme' })).toBe(401)
-    expect(events()).toContain('secrets.failed')
+    expect(failures()).toEqual([expect.stringContaining('before its first await')])
   })
 
   test('that fails, is late, or returns no secrets: the last result counts, and it is asked again after 5 seconds', async () => {
     let answer: () => unknown = () => ({ token: 'from-the-vault-0001' })
-    const { status, events, secrets } = receive(() => answer() as never)
+    const { status, failures, secrets } = receive(() => answer() as never)
     const token = 'from-the-vault-0001'
     expect(await status({ token })).toBe(204)
     for (const failing of [() => Promise.reject(new Error('down')), () => ({ token: '' })]) {
@@ -68,7 +75,6 @@ describe('secrets as a function', () => {
       // The second one does not ask.
       for (let callback = 0; callback < 2; callback += 1) expect(await status({ token })).toBe(204)
     }
-    expect(events().filter((event) => event === 'secrets.failed')).toHaveLength(2)
     answer = () => ({ token: 'from-the-vault-0002' })
     vi.advanceTimersByTime(5_000)
     expect(await status({ token })).toBe(401)
@@ -78,22 +84,24 @@ describe('secrets as a function', () => {
     await vi.advanceTimersByTimeAsync(5_000)
     expect(await late).toBe(204)
     expect(secrets).toHaveBeenCalledTimes(5)
+    const [rejected = '', invalid = '', tooLate = '', ...others] = failures()
+    expect(others).toEqual([])
+    const messages = { 'a function that rejects': rejected, 'an empty secret': invalid, 'no result': tooLate }
+    await expectPage('secrets-that-fail', messages)
   })
 
   test('that fails before anything is known is asked again by the next callback', async () => {
     let answer: () => unknown = () => Promise.reject(new Error('down'))
-    const { status } = receive(() => answer() as never)
+    const { status, reasons } = receive(() => answer() as never)
     const token = 'from-the-vault-0001'
     expect(await status({ token })).toBe(401)
+    expect(reasons).toEqual(['there are no secrets for this request'])
     answer = () => ({ token })
     expect(await status({ token })).toBe(204)
   })
 
   test('is asked for at most 100 strangers a second, and they push out no tenant', async () => {
-    const { status, secrets } = receive(async ({ header }) => {
-      const token = tenants[header('x-tenant') ?? '']
-      return token === undefined ? undefined : { token }
-    })
+    const { status, secrets } = receive(async (request) => secretsOfTenant(request))
     const acme = { 'x-tenant': 'acme', token: 'the-secret-of-acme' }
     expect(await status(acme)).toBe(204)
     for (let second = 0; second < 12; second += 1) {

@@ -47,14 +47,6 @@ describe('toWebHandler', () => {
     expect(received).toEqual([lowEnergyDelivery()])
   })
 
-  test('a body in many chunks, with characters cut in two', async () => {
-    const { handler, received } = receive()
-    const text = JSON.stringify({ ...lowEnergyDelivery(), added: '€ größer 😀' })
-    const bytes = [...Buffer.from(text)].map((byte) => new Uint8Array([byte]))
-    expect((await handler(post(streamOf(...bytes)))).status).toBe(204)
-    expect(received).toEqual([JSON.parse(text)])
-  })
-
   test('bodies that cannot be read: onInvalid with the reviewed message, 204', async () => {
     const requests: Record<string, Request> = {
       'no body': post(null),
