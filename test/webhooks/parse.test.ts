@@ -11,7 +11,7 @@ import {
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import * as mini from 'zod/mini'
-import { changed, deliveryOf, lowEnergyDelivery, lowEnergyPayload } from './deliveries.js'
+import { changed, deliveryOf, lowEnergyDelivery } from './deliveries.js'
 
 function refusalOf(body: unknown): InvalidDeliveryError {
   const result = safeParseDelivery(body)
@@ -97,21 +97,9 @@ describe('what is not documented is kept (docs/service.md, Notification types an
   )
 
   test('unknown fields at every level and a new ver are kept', () => {
-    const delivery = lowEnergyDelivery()
-    const extended = {
-      ...delivery,
-      added: 1,
-      notification: {
-        ...delivery.notification,
-        ver: '99',
-        added: 2,
-        payload: { ...lowEnergyPayload(), added: 3 },
-      },
-    }
-    expect(parseDelivery(textOf(extended))).toEqual(extended)
-    const { notification } = parseDelivery(extended)
-    if (notification.type !== 'lowEnergyAgentOpened') throw new Error('expected the type that was sent')
-    expect(notification.payload).toHaveProperty('added', 3)
+    const text = textOf(changed(['notification', 'ver'], '99')).replaceAll('{"', '{"added":1,"')
+    expect(parseDelivery(text)).toEqual(JSON.parse(text))
+    expect(parseDelivery(text).notification.payload).toHaveProperty('added', 1)
   })
 
   test('a field named __proto__ is kept as a field and pollutes nothing', () => {
@@ -277,22 +265,12 @@ describe('objects that misbehave are refused', () => {
       throw thrown
     },
   })
-  const revoked = () => {
-    const { proxy, revoke } = Proxy.revocable({}, {})
-    revoke()
-    return proxy
+  const revoked = Proxy.revocable({}, {})
+  revoked.revoke()
+  const trap = () => {
+    throw new Error('trap')
   }
-  const trapped = new Proxy(
-    {},
-    {
-      get: () => {
-        throw new Error('trap')
-      },
-      getPrototypeOf: () => {
-        throw new Error('trap')
-      },
-    },
-  )
+  const trapped = new Proxy({}, { get: trap, getPrototypeOf: trap })
 
   test.each<[string, unknown]>([
     ['a getter that throws', throwing(new Error('from a getter'))],
@@ -302,7 +280,7 @@ describe('objects that misbehave are refused', () => {
     ['a getter that throws a proxy that throws', throwing(trapped)],
     ['a getter that throws a long message', throwing(new Error('long '.repeat(1e5)))],
     ['a proxy whose traps throw', trapped],
-    ['a revoked proxy', revoked()],
+    ['a revoked proxy', revoked.proxy],
     ['an object that says it is an ArrayBuffer', { [Symbol.toStringTag]: 'ArrayBuffer' }],
   ])('%s', (_, body) => {
     const error = refusalOf(body)
@@ -324,9 +302,13 @@ const parserFor = (schema: PayloadSchemas[string]) =>
   createDeliveryParser({ payloads: { cxScoreUpdated: schema } })
 
 describe('payload schemas for types whose payload is not documented', () => {
-  test('what the schema returns becomes the payload', () => {
+  test('what the schema returns becomes the payload, and a caller’s object is never changed', () => {
     const parser = parserFor(z.object({ score: z.coerce.number() }))
-    expect(parser.parse(JSON.stringify(scoreDelivery()))).toEqual(deliveryOf('cxScoreUpdated', { score: 87 }))
+    const body = scoreDelivery()
+    for (const form of [body, textOf(body)]) {
+      expect(parser.parse(form)).toEqual(deliveryOf('cxScoreUpdated', { score: 87 }))
+    }
+    expect(body).toEqual(scoreDelivery())
   })
 
   test.each<[string, z.core.$ZodType, unknown]>([
@@ -366,15 +348,11 @@ describe('payload schemas for types whose payload is not documented', () => {
   })
 
   test('a schema for lowEnergyAgentOpened replaces the documented one', () => {
-    const parser = createDeliveryParser({
-      payloads: { lowEnergyAgentOpened: z.object({ callId: z.number() }) },
-    })
-    expect(parser.parse(deliveryOf('lowEnergyAgentOpened', { callId: 1 })).notification.payload).toEqual({
-      callId: 1,
-    })
+    const payloads = { lowEnergyAgentOpened: z.object({ callId: z.number() }) }
+    const parser = createDeliveryParser({ payloads })
+    const other = deliveryOf('lowEnergyAgentOpened', { callId: 1 })
+    expect(parser.parse(other)).toEqual(other)
     expect(parser.safeParse(lowEnergyDelivery()).success).toBe(false)
-    const any = createDeliveryParser({ payloads: { lowEnergyAgentOpened: z.any() } })
-    expect(any.parse(deliveryOf('lowEnergyAgentOpened', {})).notification.payload).toEqual({})
   })
 
   test('the methods work without their parser', () => {
@@ -384,24 +362,11 @@ describe('payload schemas for types whose payload is not documented', () => {
   })
 })
 
-describe('a caller’s object', () => {
-  test('is never changed', () => {
-    const body = scoreDelivery()
-    const delivery = parserFor(z.object({ score: z.coerce.number() })).parse(body)
-    expect(body).toEqual(scoreDelivery())
-    expect(delivery).not.toBe(body)
-    expect(delivery.notification).not.toBe(body.notification)
-  })
-})
-
-describe('names that every object has', () => {
-  test.each(['__proto__', 'constructor'])('%s can be given a schema', (type) => {
-    const parser = createDeliveryParser({
-      payloads: { [type]: z.object({ a: z.string() }) } as PayloadSchemas,
-    })
-    expect(parser.safeParse(deliveryOf(type, { a: 'a' })).success).toBe(true)
-    expect(parser.safeParse(deliveryOf(type, { a: 1 })).success).toBe(false)
-  })
+test.each(['__proto__', 'constructor'])('%s, which every object has, can be given a schema', (type) => {
+  const payloads: PayloadSchemas = { [type]: z.object({ a: z.string() }) }
+  const parser = createDeliveryParser({ payloads })
+  expect(parser.safeParse(deliveryOf(type, { a: 'a' })).success).toBe(true)
+  expect(parser.safeParse(deliveryOf(type, { a: 1 })).success).toBe(false)
 })
 
 describe('a schema that cannot answer', () => {
@@ -413,12 +378,8 @@ describe('a schema that cannot answer', () => {
     ['a transform', z.object({}).transform(rejecting)],
     ['a refinement of a field', z.object({ score: z.string().refine(rejecting) })],
   ])('an asynchronous schema is refused at once, and not called: %s', (_, schema) => {
-    expect(() => parserFor(schema)).toThrow(
-      expect.objectContaining({
-        code: 'CONFIGURATION',
-        issues: [{ path: ['payloads', 'cxScoreUpdated'], message: expect.any(String) }],
-      }),
-    )
+    const issues = [{ path: ['payloads', 'cxScoreUpdated'], message: expect.any(String) }]
+    expect(() => parserFor(schema)).toThrow(expect.objectContaining({ code: 'CONFIGURATION', issues }))
   })
 
   test.each<[string, PayloadSchemas[string]]>([
@@ -428,10 +389,7 @@ describe('a schema that cannot answer', () => {
     const parser = parserFor(schema)
     for (const body of [scoreDelivery(), scoreDelivery()]) {
       const { error } = parser.safeParse(body)
-      expect(error).toBeInstanceOf(InvalidDeliveryError)
-      expect(error?.message).toContain(
-        '`notification.payload`: the schema for "cxScoreUpdated" is asynchronous or failed (',
-      )
+      expect(error?.message).toContain('the schema for "cxScoreUpdated" is asynchronous or failed (')
       expect(error?.cause).toBeInstanceOf(Error)
     }
   })
@@ -449,13 +407,8 @@ describe('a schema that cannot answer', () => {
     const trap = () => {
       throw new Error('trap')
     }
-    for (const thrown of [
-      undefined,
-      null,
-      Symbol('odd'),
-      Object.create(null),
-      new Proxy({}, { getPrototypeOf: trap, get: trap }),
-    ]) {
+    const proxy = new Proxy({}, { getPrototypeOf: trap, get: trap })
+    for (const thrown of [undefined, null, Symbol('odd'), Object.create(null), proxy]) {
       const schema = z.object({}).transform(() => {
         throw thrown
       })

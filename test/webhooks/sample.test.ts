@@ -21,13 +21,8 @@ describe('sampleDelivery', () => {
   })
 
   test('has the documented payload for lowEnergyAgentOpened, and an empty one for others', () => {
-    expect(Object.keys(sampleDelivery('lowEnergyAgentOpened').delivery.notification.payload)).toEqual([
-      'callId',
-      'username',
-      'bTime',
-      'nTime',
-      'idx',
-    ])
+    const { payload } = sampleDelivery('lowEnergyAgentOpened').delivery.notification
+    expect(Object.keys(payload)).toEqual(['callId', 'username', 'bTime', 'nTime', 'idx'])
     expect(sampleDelivery('cxScoreUpdated').delivery.notification.payload).toEqual({})
   })
 
@@ -54,11 +49,8 @@ describe('sampleDelivery', () => {
     })
     expect(JSON.parse(body)).toEqual(delivery)
     expect(headers).toEqual({ 'content-type': 'application/json', 'X-Tenant': 'acme' })
-    expect([context.header('x-tenant'), context.header('Content-Type'), context.header('token')]).toEqual([
-      'acme',
-      'application/json',
-      undefined,
-    ])
+    const seen = ['x-tenant', 'Content-Type', 'token'].map(context.header)
+    expect(seen).toEqual(['acme', 'application/json', undefined])
     expect(context.subscriptionId).toBe(7)
   })
 

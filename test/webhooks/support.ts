@@ -118,39 +118,30 @@ export const transports: readonly [name: string, open: (receiver: DeliveryReceiv
   [
     [
       'receiver.handle',
-      async (receiver) => ({
-        async send(method, headers, body) {
+      async (receiver) =>
+        transport(async (method, headers, body) => {
           const answer = await receiver.handle({ method, headers, body })
           return { status: answer.status, allow: answer.headers.allow, length: 0 }
-        },
-        async [Symbol.asyncDispose]() {},
-      }),
+        }),
     ],
     [
       'toWebHandler',
-      async (receiver) => {
-        const handler = toWebHandler(receiver)
-        return {
-          send: async (method, headers, body) =>
-            answerOf(await handler(new Request('https://app.example.com', requestOf(method, headers, body)))),
-          async [Symbol.asyncDispose]() {},
-        }
-      },
+      async (receiver) =>
+        transport(async (...request) =>
+          answerOf(
+            await toWebHandler(receiver)(new Request('https://app.example.com', requestOf(...request))),
+          ),
+        ),
     ],
     [
       'toLambdaHandler',
-      async (receiver) => {
-        const handler = toLambdaHandler(receiver)
-        return {
-          async send(method, headers, bytes) {
-            const body = bytes && Buffer.from(bytes).toString('base64')
-            const event = { requestContext: { http: { method } }, headers, body, isBase64Encoded: true }
-            const answer = await handler(event)
-            return { status: answer.statusCode, allow: answer.headers.allow, length: answer.body.length }
-          },
-          async [Symbol.asyncDispose]() {},
-        }
-      },
+      async (receiver) =>
+        transport(async (method, headers, bytes) => {
+          const body = bytes && Buffer.from(bytes).toString('base64')
+          const event = { requestContext: { http: { method } }, headers, body, isBase64Encoded: true }
+          const answer = await toLambdaHandler(receiver)(event)
+          return { status: answer.statusCode, allow: answer.headers.allow, length: answer.body.length }
+        }),
     ],
     ['toNodeHandler', (receiver) => served(toNodeHandler(receiver))],
     ['toKoaMiddleware', (receiver) => served(new Koa().use(toKoaMiddleware(receiver)).callback())],
@@ -158,34 +149,26 @@ export const transports: readonly [name: string, open: (receiver: DeliveryReceiv
       'toFastifyPlugin',
       async (receiver) => {
         const app = Fastify()
-        await app.register(toFastifyPlugin(receiver, { path: '/notifications' }))
-        const origin = await app.listen({ host: '127.0.0.1', port: 0 })
-        return {
-          send: async (method, headers, body) =>
-            answerOf(await fetch(`${origin}/notifications`, requestOf(method, headers, body))),
-          [Symbol.asyncDispose]: async () => {
-            app.server.closeAllConnections()
-            await app.close()
-          },
-        }
+        await app.register(toFastifyPlugin(receiver, { path: '/' }))
+        await app.ready()
+        return served(app.routing)
       },
     ],
   ]
 
+const transport = (send: Transport['send'], close = async () => {}): Transport => ({
+  send,
+  [Symbol.asyncDispose]: close,
+})
+
 async function served(listener: RequestListener): Promise<Transport> {
   const server = await serverOf(listener)
-  return {
-    send: async (method, headers, body) =>
-      answerOf(await fetch(server.url, requestOf(method, headers, body))),
-    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
-  }
+  const send: Transport['send'] = async (...request) =>
+    answerOf(await fetch(server.url, requestOf(...request)))
+  return transport(send, () => server[Symbol.asyncDispose]())
 }
 
-function requestOf(
-  method: string,
-  headers: Record<string, string>,
-  body?: Uint8Array<ArrayBuffer>,
-): RequestInit {
+function requestOf(...[method, headers, body]: Parameters<Transport['send']>): RequestInit {
   return body === undefined ? { method, headers } : { method, headers, body }
 }
 
