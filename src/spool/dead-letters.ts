@@ -63,11 +63,12 @@ export class DeadLetters {
     if (fields.kind !== 'invalid') this.keptBytes += diskBytesOf(fields.size)
   }
 
-  /** @returns whether it was counted */
-  #forget({ id, kind, size }: FileFields): boolean {
-    const isKnown = this.#letters.delete(id)
-    if (isKnown && kind !== 'invalid') this.keptBytes -= diskBytesOf(size)
-    return isKnown
+  /** @returns what was counted */
+  #forget(id: number): FileFields | undefined {
+    const fields = this.#letters.get(id)
+    this.#letters.delete(id)
+    if (fields && fields.kind !== 'invalid') this.keptBytes -= diskBytesOf(fields.size)
+    return fields
   }
 
   /**
@@ -93,11 +94,8 @@ export class DeadLetters {
    * @throws as {@link DeadLetters.add}, and `InvalidDeliveryError` if the body cannot be written as JSON
    */
   async addInvalid(id: number, body: unknown, issues: readonly Issue[]): Promise<void> {
-    const text = jsonOf(
-      isBytes(body) ? { base64: Buffer.from(bytesOf(body)).toString('base64') } : { body },
-      body,
-    )
-    await this.add('invalid', { id, receivedAt: Date.now(), text }, { issues })
+    const kept = isBytes(body) ? { base64: Buffer.from(bytesOf(body)).toString('base64') } : { body }
+    await this.add('invalid', { id, receivedAt: Date.now(), text: jsonOf(kept, body) }, { issues })
     const invalid = [...this.#letters.values()].filter(({ kind }) => kind === 'invalid')
     let bytes = invalid.reduce((sum, { size }) => sum + diskBytesOf(size), 0)
     for (const letter of invalid) {
@@ -118,7 +116,7 @@ export class DeadLetters {
     if (letter === undefined || details === undefined || damagedAt.length > 0) {
       await this.#folder.keepDamaged(name)
       // Not if it was discarded meanwhile, or another reader found it damaged.
-      if (this.#forget(fields)) this.#folder.reports.damaged(name, damagedAt[0] ?? 0)
+      if (this.#forget(id)) this.#folder.reports.damaged(name, damagedAt[0] ?? 0)
       return undefined
     }
     const { traceparent, text } = letter
@@ -130,9 +128,8 @@ export class DeadLetters {
 
   /** Removes a letter after `first`. Resolves with whether the letter existed. If two calls race, one wins. */
   async remove(id: number, first: () => Promise<void> = async () => {}): Promise<boolean> {
-    const fields = this.#letters.get(id)
+    const fields = this.#forget(id)
     if (fields === undefined) return false
-    this.#forget(fields)
     try {
       await first()
       await this.#folder.remove(nameOf(fields))

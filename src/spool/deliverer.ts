@@ -3,14 +3,11 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { setImmediate } from 'node:timers/promises'
 import type { InvalidDeliveryError } from '../errors.js'
 import { describeError } from '../logger.js'
-import { messageOf } from '../shared/text.js'
 import { channelFor, traced } from '../shared/tracing.js'
-import { backoffMs } from '../shared/waits.js'
 import { type DeliveryParser, namesOf } from '../webhooks/parse.js'
 import type { Delivery, PayloadSchemas } from '../webhooks/schemas.js'
 import type { DeliveryAttempt, DeliverySpoolOptions, SpoolReports, StuckDelivery } from './spool-options.js'
-import { defaultConcurrency } from './spool-options.js'
-import { backoff, type Entry, type SpoolStore } from './spool-store.js'
+import type { Entry, SpoolStore } from './spool-store.js'
 
 /** Failures are reported to `onStuck` from this one on, once in an interval. */
 const firstReportedFailure = 10
@@ -23,6 +20,7 @@ interface DelivererParts<Payloads extends PayloadSchemas> {
   readonly store: SpoolStore
   readonly parser: Pick<DeliveryParser<Payloads>, 'safeParse'>
   readonly reports: SpoolReports
+  readonly concurrency: number
   readonly inFlightBefore: number
 }
 
@@ -30,7 +28,6 @@ const channel = channelFor('deliver')
 
 export class Deliverer<Payloads extends PayloadSchemas> {
   readonly #options: DeliverySpoolOptions<Payloads>
-  readonly #concurrency: number
   readonly #parts: DelivererParts<Payloads>
   readonly #store: SpoolStore
   /** The attempts in flight: at most `concurrency`. Each stays until the outcome of its entry is on the disk. */
@@ -49,7 +46,6 @@ export class Deliverer<Payloads extends PayloadSchemas> {
 
   constructor(options: DeliverySpoolOptions<Payloads>, parts: DelivererParts<Payloads>) {
     this.#options = options
-    this.#concurrency = options.concurrency ?? defaultConcurrency
     this.#parts = parts
     this.#store = parts.store
     this.#isCareful = parts.inFlightBefore > 0
@@ -66,7 +62,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
       await setImmediate()
       this.#hasWork = false
       if (this.#isCareful) await this.#beginCarefully()
-      while (this.#running.size < this.#concurrency) {
+      while (this.#running.size < this.#parts.concurrency) {
         const entry = await this.#next()
         // An entry that was taken when the spool stopped stays on the disk.
         if (entry === undefined || this.#isStopped) break
@@ -90,7 +86,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   /** The next due entry; without one, sets the timer for the next due time. */
   async #next(): Promise<Entry | undefined> {
     // At most half: deliveries that keep failing, or never end, must not delay others.
-    const mayRepeat = this.#repetitions < mostRepetitions(this.#concurrency)
+    const mayRepeat = this.#repetitions < Math.max(1, Math.floor(this.#parts.concurrency / 2))
     const tried = mayRepeat ? await this.#store.takeTried() : undefined
     const entry = tried ?? (await this.#store.takeFresh())
     clearTimeout(this.#timer)
@@ -102,7 +98,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
 
   #run(entry: Entry): Promise<void> {
     // Beside a suspect others are delivered, but not repeated.
-    const places = entry.crashes > 0 ? this.#concurrency : Math.min(entry.attempts, 1)
+    const places = entry.crashes > 0 ? this.#parts.concurrency : Math.min(entry.attempts, 1)
     this.#repetitions += places
     const attempt = this.#attempt(entry).finally(() => {
       this.#repetitions -= places
@@ -121,12 +117,12 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     if (entry.crashes >= maxCrashes) {
       return this.#fail(entry, data, new Error('The process ended 3 times during this delivery.'))
     }
-    const { attempts, crashes } = entry
-    const attempt = attempts + 1
+    const isRepeated = entry.attempts > 0
+    const attempt = entry.attempts + 1
     // Counted in case the process ends. What was never tried was in flight when the process before ended, too.
-    const isCounted = attempts > 0 || this.#isCareful
-    Object.assign(entry, { attempts: attempt, crashes: crashes + (attempts > 0 ? 1 : 2) })
-    if (isCounted) await this.#store.writeState(entry)
+    const isCounted = isRepeated || this.#isCareful
+    const crashes = entry.crashes + (isRepeated ? 1 : 2)
+    if (isCounted) await this.#store.writeState({ ...entry, attempts: attempt, crashes })
     const startedAt = performance.now()
     try {
       await traced(
@@ -135,8 +131,6 @@ export class Deliverer<Payloads extends PayloadSchemas> {
         () => this.#withTimeLimit((given) => this.#options.deliver(data, given), entry.traceparent),
       )
     } catch (reason) {
-      // The process goes on: it was not this delivery.
-      Object.assign(entry, { attempts, crashes })
       // `close` ended the attempt: its outcome is unknown, so it does not count.
       if (this.#store.isEnding) return isCounted ? this.#store.writeState(entry) : undefined
       return this.#fail(entry, data, reason)
@@ -148,7 +142,8 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   }
 
   async #rejectUnreadable(entry: Entry, { issues }: InvalidDeliveryError): Promise<void> {
-    if (!(await this.#store.makeDeadLetter(entry, 'unreadable', { issues }))) return this.#postpone(entry)
+    if (!(await this.#store.makeDeadLetter(entry, 'unreadable', { issues })))
+      return this.#store.postpone(entry)
     const fields = { letterId: entry.id, receivedAt: entry.receivedAt, issues }
     const message = 'A kept delivery cannot be read any more, and is now a dead letter'
     this.#parts.reports.loss('error', { event: 'spool.unreadable', ...fields }, message)
@@ -161,8 +156,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     const isFatal = entry.crashes >= maxCrashes
     const [attempts, now] = [entry.attempts + 1, this.#store.now()]
     const fields = { ...namesOf(delivery), attempts, receivedAt: entry.receivedAt, err: error }
-    const message = 'Delivering failed, will be repeated'
-    if (!isFatal) sparse('warn', { event: 'spool.failed', ...fields }, message)
+    if (!isFatal) sparse('warn', { event: 'spool.failed', ...fields }, 'Delivering failed, will be repeated')
     // An entry that was never reported counts as reported long ago.
     const isReportDue =
       (isFatal || attempts >= firstReportedFailure) && now - entry.reportedAt >= reportIntervalMs
@@ -173,13 +167,13 @@ export class Deliverer<Payloads extends PayloadSchemas> {
       return this.#store.remove(entry)
     }
     if (answer === 'dead-letter' || isFatal) {
-      const shown = { name: describeError(error).name, message: messageOf(error) }
-      if (await this.#store.makeDeadLetter(entry, 'stuck', { error: shown })) {
+      const { name, message } = describeError(error)
+      if (await this.#store.makeDeadLetter(entry, 'stuck', { error: { name, message } })) {
         const letter = { ...fields, letterId: entry.id }
         return plain('warn', { event: 'spool.dead-lettered', ...letter }, 'A delivery is now a dead letter')
       }
     }
-    await this.#postpone(entry, isReportDue ? now : entry.reportedAt)
+    await this.#store.postpone(entry, isReportDue ? now : entry.reportedAt)
   }
 
   /** Calls `onStuck`, and resolves with its result. */
@@ -190,13 +184,6 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     return this.#withTimeLimit(() => this.#options.onStuck?.(stuck)).catch((err) => {
       loss('error', { event: 'spool.callback-failed', callback: 'onStuck', err }, 'onStuck failed')
     })
-  }
-
-  /** Delays a failed entry by the backoff. */
-  async #postpone(entry: Entry, reportedAt = entry.reportedAt): Promise<void> {
-    const attempts = entry.attempts + 1
-    const dueAt = this.#store.now() + backoffMs(attempts, backoff)
-    await this.#store.postpone(entry, { attempts, dueAt, reportedAt })
   }
 
   /**
@@ -213,13 +200,14 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     const message = `The call took longer than ${deliverTimeoutMs} ms.`
     const timer = setTimeout(() => abort(new DOMException(message, 'TimeoutError')), deliverTimeoutMs)
     this.#aborts.add(abort)
-    let signal: AbortSignal | undefined
+    let controller: AbortController | undefined
     const attempt: DeliveryAttempt = {
       traceparent,
       // Made when it is read: an AbortController takes a fifth of the time of a delivery.
       get signal() {
-        signal ??= signalOf(aborted)
-        return signal
+        controller ??= new AbortController()
+        aborted.catch((reason) => controller?.abort(reason))
+        return controller.signal
       },
     }
     try {
@@ -248,16 +236,4 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     await Promise.all(this.#running)
     clearTimeout(timer)
   }
-}
-
-/** Of so many deliveries at a time, how many may be repetitions. */
-function mostRepetitions(concurrency: number): number {
-  return Math.max(1, Math.floor(concurrency / 2))
-}
-
-/** Aborted as the promise rejects. */
-function signalOf(aborted: Promise<never>): AbortSignal {
-  const controller = new AbortController()
-  aborted.catch((reason) => controller.abort(reason))
-  return controller.signal
 }

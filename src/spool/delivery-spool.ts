@@ -4,17 +4,15 @@ import { resolve } from 'node:path'
 import { ClosedError, type InvalidDeliveryError, SpoolError } from '../errors.js'
 import { InFlight } from '../shared/calls.js'
 import { jsonOf } from '../webhooks/body.js'
-import { createDeliveryParser, type DeliveryParser } from '../webhooks/parse.js'
+import { createDeliveryParser } from '../webhooks/parse.js'
 import type { NoPayloadSchemas, PayloadSchemas } from '../webhooks/schemas.js'
 import type { DeadLetter } from './dead-letters.js'
 import { Deliverer } from './deliverer.js'
-import { prepareFolder, type SpoolFiles } from './folder.js'
+import { prepareFolder, type SpoolFiles, SpoolFolder } from './folder.js'
 import { lockFolder } from './lock.js'
-import type { DeliverySpoolOptions } from './spool-options.js'
 import {
-  defaultConcurrency,
+  type DeliverySpoolOptions,
   refuse,
-  refusePath,
   reportsOf,
   validateCloseOptions,
   validateSpoolOptions,
@@ -22,10 +20,7 @@ import {
 import { SpoolStore } from './spool-store.js'
 
 /** The parts of an open spool. */
-type Parts<Payloads extends PayloadSchemas> = Awaited<ReturnType<typeof openFolder>> & {
-  readonly deliverer: Deliverer<Payloads>
-  readonly parser: Pick<DeliveryParser<Payloads>, 'parse'>
-}
+type Parts<Payloads extends PayloadSchemas> = Awaited<ReturnType<typeof openParts<Payloads>>>
 
 /**
  * Keeps deliveries on disk before their callbacks are answered, and calls your function with each until it succeeds: at
@@ -224,7 +219,7 @@ const traceparentPattern = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/
 export async function openParts<Payloads extends PayloadSchemas>(
   options: DeliverySpoolOptions<Payloads>,
   files: SpoolFiles,
-): Promise<Parts<Payloads>> {
+) {
   validateSpoolOptions(options)
   // Without the user's schemas the type has none either, which the cast states.
   const parser = createDeliveryParser({ payloads: options.payloads ?? ({} as Payloads) })
@@ -232,7 +227,7 @@ export async function openParts<Payloads extends PayloadSchemas>(
   const { store, lock, reports, path } = folder
   const fields = { path, size: store.count, deadLetters: store.letters.ids.length }
   reports.plain('info', { event: 'spool.opened', ...fields }, 'The spool is open')
-  const deliverer = new Deliverer(options, { ...folder, parser, inFlightBefore: lock.inFlightBefore })
+  const deliverer = new Deliverer(options, { ...folder, ...lock, parser })
   // Does not call `deliver` yet: it may use variables that its module declares after the call of `open`.
   deliverer.wakeUp()
   return { ...folder, deliverer, parser }
@@ -244,16 +239,16 @@ type FolderOptions = Pick<DeliverySpoolOptions, 'path' | 'maxBytes' | 'concurren
 export async function openFolder(options: FolderOptions, files: SpoolFiles = fs) {
   // The same folder even if the process changes its working directory.
   const path = resolve(options.path)
-  const { maxBytes = 2 ** 30, concurrency = defaultConcurrency } = options
+  const { maxBytes = 2 ** 30, concurrency = 16 } = options
   const reports = reportsOf(path, options)
   await prepareFolder(path, files)
   const lock = await lockFolder(path, concurrency)
-  const store = new SpoolStore({ path, maxBytes, reports }, files)
+  const store = new SpoolStore(new SpoolFolder(path, files, reports), maxBytes)
   try {
     await store.open()
   } catch (cause) {
     await lock.release()
-    refusePath(path, 'cannot be written or read', cause)
+    throw cause
   }
-  return { path, reports, lock, store }
+  return { path, reports, concurrency, lock, store }
 }

@@ -8,11 +8,9 @@ import { refusePath, type SpoolReports } from './spool-options.js'
 
 /** Creates the folder if it is not there, and closes it to others. @throws `ConfigurationError` if it cannot be used */
 export async function prepareFolder(folder: string, files: SpoolFiles): Promise<void> {
-  await createFolder(folder, files).catch((cause) => {
-    const isFile = Object(cause).code === 'EEXIST'
-    const problem = isFile ? 'is a file' : 'cannot be created'
-    refusePath(folder, `${problem}: use a path below a folder that this process may write`, cause)
-  })
+  await createFolder(folder, files).catch((cause) =>
+    refusePath(folder, 'cannot be created: use a path below a folder that this process may write', cause),
+  )
   const { mode, uid } = await fs.stat(folder)
   const ownUid = process.getuid?.() ?? uid
   if (uid !== ownUid) {
@@ -55,23 +53,23 @@ export type SpoolFiles = Pick<
 
 /** The files in the folder. A failed write or removal is a `SpoolError` whose cause is the system's error. */
 export class SpoolFolder {
-  readonly reports: Pick<SpoolReports, 'damaged'>
-  readonly #path: string
+  readonly path: string
+  readonly reports: SpoolReports
   readonly #files: SpoolFiles
 
-  constructor(path: string, files: SpoolFiles, reports: Pick<SpoolReports, 'damaged'>) {
-    this.#path = path
+  constructor(path: string, files: SpoolFiles, reports: SpoolReports) {
+    this.path = path
     this.#files = files
     this.reports = reports
   }
 
   pathOf(name: string): string {
-    return join(this.#path, name)
+    return join(this.path, name)
   }
 
   /** The content of the folder, sorted by name. */
   async list(): Promise<{ readonly name: string; readonly isFile: boolean }[]> {
-    const found = await this.#files.readdir(this.#path, { withFileTypes: true })
+    const found = await this.#files.readdir(this.path, { withFileTypes: true })
     const listed = found.map((each) => ({ name: each.name, isFile: each.isFile() }))
     return listed.sort((a, b) => (a.name < b.name ? -1 : 1))
   }
@@ -92,13 +90,13 @@ export class SpoolFolder {
       await this.sync()
     } catch (cause) {
       for (const each of [unfinished, name]) await this.remove(each).catch(() => {})
-      failWrite(cause)
+      failDisk(cause)
     }
   }
 
   /** The content of a file; empty if the file is gone, which is read as damage. */
   read(name: string): Promise<Buffer> {
-    return this.#files.readFile(this.pathOf(name)).catch(emptyIfGone)
+    return this.#files.readFile(this.pathOf(name)).catch(ifGone(Buffer.alloc(0)))
   }
 
   cut(name: string, size: number): Promise<void> {
@@ -107,44 +105,34 @@ export class SpoolFolder {
 
   /** Syncs the names in the folder. */
   sync(): Promise<void> {
-    return syncFolder(this.#path, this.#files)
+    return syncFolder(this.path, this.#files)
   }
 
-  /** Not synced: a power failure may restore the old name. */
-  rename(from: string, to: string): Promise<void> {
-    return this.#files.rename(this.pathOf(from), this.pathOf(to)).catch(failWrite)
+  /** Not synced: a power failure may restore the old name. Resolves with the new one. */
+  async rename(from: string, to: string): Promise<string> {
+    await this.#files.rename(this.pathOf(from), this.pathOf(to))
+    return to
   }
 
   /** Not synced: a power failure may restore the file. Does nothing if the file is gone. */
   remove(name: string): Promise<void> {
-    return this.#files.unlink(this.pathOf(name)).catch(unlessGone)
+    return this.#files.unlink(this.pathOf(name)).catch(ifGone(undefined))
   }
 
   /** Renames a damaged file, so that a person can inspect it. Needs no disk space. */
   keepDamaged(name: string): Promise<void> {
-    return this.#files.rename(this.pathOf(name), `${this.pathOf(name)}.damaged`).catch(unlessGone)
+    return this.#files.rename(this.pathOf(name), `${this.pathOf(name)}.damaged`).catch(ifGone(undefined))
   }
 }
 
-const failRead = failWith('Reading the disk failed')
-/** For `catch`. @throws `SpoolError` */
-export const failWrite = failWith('Writing to the disk failed')
-
-/** For `catch`: throws the system's error as an error of this package. @param what - the beginning of a sentence */
-function failWith(what: string): (cause: unknown) => never {
-  return (cause) => {
-    throw new SpoolError(`${what} (${messageOf(cause)}).`, { reason: 'disk' }, { cause })
-  }
+/** For `catch`: throws the system's error as an error of this package. */
+export function failDisk(cause: unknown): never {
+  throw new SpoolError(`The disk failed (${messageOf(cause)}).`, { reason: 'disk' }, { cause })
 }
 
-/** For `catch`: a file that another program removed is read as an empty one. */
-export function emptyIfGone(cause: unknown): Buffer {
-  return Object(cause).code === 'ENOENT' ? Buffer.alloc(0) : failRead(cause)
-}
-
-/** For `catch`: a missing file is no error. */
-export function unlessGone(cause: unknown): void {
-  if (Object(cause).code !== 'ENOENT') failWrite(cause)
+/** For `catch`: if another program removed the file, this is the result; otherwise as {@link failDisk}. */
+export function ifGone<Result>(result: Result): (cause: unknown) => Result {
+  return (cause) => (Object(cause).code === 'ENOENT' ? result : failDisk(cause))
 }
 
 /** Syncs the names in a folder to the disk. */

@@ -48,11 +48,11 @@ export interface EntryContent {
 export type StoredEntry = EntryContent & EntryState
 
 const lineBreak = 0x0a
-const untriedState = stateOf(untried)
-const doneState = '-'.repeat(untriedState.length)
+export const stateBytes = stateOf(untried).length
+const doneState = '-'.repeat(stateBytes)
 
 /** State, sum, and a space after each. */
-const headerBytes = doneState.length + ' 12345678 '.length
+const headerBytes = stateBytes + ' 12345678 '.length
 
 /** No file is larger: twice what waits in memory. */
 const maxFileBytes = 2 ** 27
@@ -103,7 +103,6 @@ export function stateOf({ attempts, dueAt, reportedAt, crashes }: EntryState, is
 
 /** `undefined` for one that is not exactly as {@link stateOf} makes it. */
 function parseState(state: string): EntryState | undefined {
-  if (state === untriedState) return untried
   const [attempts = 0, dueAt = 0, reportedAt = 0, crashes = 0] = state.split(' ').map(Number)
   const parsed = { attempts, dueAt, reportedAt, crashes }
   return stateOf(parsed) === state ? parsed : undefined
@@ -118,8 +117,7 @@ export function lineOf(fileId: number, entry: EntryContent, state = untried): st
 /** What a line without its line breaks says; `undefined` if it is damaged. */
 export function contentIn(line: Buffer, fileId: number): EntryContent | undefined {
   const content = line.subarray(headerBytes)
-  if (line.toString('latin1', doneState.length, headerBytes) !== ` ${sumOf(content, fileId)} `)
-    return undefined
+  if (line.toString('latin1', stateBytes, headerBytes) !== ` ${sumOf(content, fileId)} `) return undefined
   const text = content.toString()
   const [head = '', id, receivedAt, traceparent] = /^(\d+) (\d+) (\S+) /.exec(text) ?? []
   return {
@@ -145,7 +143,7 @@ export function contentOf(bytes: Buffer, fileId: number, size = bytes.length) {
     nextStart = end + 2
     const line = bytes.subarray(start, end)
     const content = contentIn(line, fileId)
-    const shownState = line.toString('latin1', 0, doneState.length)
+    const shownState = line.toString('latin1', 0, stateBytes)
     const isDone = shownState === doneState
     const state = isDone ? undefined : parseState(shownState)
     // A repeated line comes from a disk that confused its blocks.
@@ -169,8 +167,7 @@ export function contentOf(bytes: Buffer, fileId: number, size = bytes.length) {
 export function closedFieldsOf(bytes: Buffer, open: FileFields): FileFields | undefined {
   let size = bytes.lastIndexOf(lineBreak) + 1
   // Its first line break.
-  while (bytes[size - 2] === lineBreak) size -= 1
-  if (size === 1) return undefined
+  while (size === 1 || bytes[size - 2] === lineBreak) size -= 1
   const { entries, damagedAt } = contentOf(bytes.subarray(0, size), open.id)
   const count = entries.length
   if (count + damagedAt.length === 0) return undefined

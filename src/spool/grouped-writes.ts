@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 
 /** The largest write, in bytes. */
-export const maxGroupBytes = 2 ** 20
+const maxGroupBytes = 2 ** 20
 
 /** Writes items in groups, one group at a time: items of the same turn, or that arrive during a write, share the next write. */
 export class GroupedWrites<Item> {

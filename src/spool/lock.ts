@@ -30,15 +30,13 @@ export async function lockFolder(folder: string, concurrency: number) {
     const lock = await announce(folder, name)
     // Announce first, then look: if two processes start together, at least one sees the other.
     const others = (await fs.readdir(folder)).filter((file) => lockPattern.test(file) && file !== name)
-    let isAlone = false
-    try {
-      const left = await Promise.all(others.map((file) => removeIfDead(folder, file)))
-      inFlightBefore = Math.max(inFlightBefore, ...left.map((count) => count ?? 0))
-      isAlone = lock !== undefined && !left.includes(undefined)
-      if (lock && isAlone) return { ...lock, inFlightBefore }
-    } finally {
-      if (!isAlone) await lock?.release()
-    }
+    const left = await Promise.all(others.map((file) => removeIfDead(folder, file))).catch(async (error) => {
+      await lock?.release()
+      throw error
+    })
+    inFlightBefore = Math.max(inFlightBefore, ...left.map((count) => count ?? 0))
+    if (lock && !left.includes(undefined)) return { ...lock, inFlightBefore }
+    await lock?.release()
     // If both saw each other, a random wait lets one come first. A process that is ending gets time to end.
     await sleep(50 + Math.random() * 200)
   }
@@ -103,10 +101,8 @@ async function removeIfDead(folder: string, name: string): Promise<number | unde
     if (code === 'EACCES') {
       const { uid } = await fs.lstat(path)
       const advice = 'close the spool of that user; if none is open, remove the file'
-      refusePath(
-        folder,
-        `has the lock ${name} of another user (${uid}), which this process may not try: ${advice}`,
-      )
+      const lock = `the lock ${name} of another user (${uid})`
+      refusePath(folder, `has ${lock}, which this process may not try: ${advice}`)
     }
     // A full connection queue (EAGAIN) proves nothing: refuse rather than share.
     if (!['ECONNREFUSED', 'ENOENT'].includes(code)) return undefined

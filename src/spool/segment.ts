@@ -1,7 +1,16 @@
 /** A file of deliveries. What becomes of an entry is written over its state, and the file is removed when all are done. */
 import type { FileHandle } from 'node:fs/promises'
-import { emptyIfGone, failWrite, type SpoolFolder, unlessGone } from './folder.js'
-import { contentIn, contentOf, type FileFields, lineOf, nameOf, type StoredEntry, stateOf } from './format.js'
+import { failDisk, ifGone, type SpoolFolder } from './folder.js'
+import {
+  contentIn,
+  contentOf,
+  type FileFields,
+  lineOf,
+  nameOf,
+  type StoredEntry,
+  stateBytes,
+  stateOf,
+} from './format.js'
 import { GroupedWrites } from './grouped-writes.js'
 
 /** A delivery that waits in a segment. Its text is empty while only the disk has it. */
@@ -37,16 +46,14 @@ export class Segment {
   #readTo = 0
   #oldestUnreadAt: number
   #isDamaged = false
-  #isNameSynced: boolean
-  #isAppending = false
-  /** A change of the file's name or length, for which others wait. */
-  #changed: Promise<unknown> = Promise.resolve()
+  #isNameSynced = false
   #file: Promise<FileHandle> | undefined
   #users = 0
-  readonly #settlements = new GroupedWrites<Entry>((entries) => this.#settle(entries))
+  /** Writes the state of an entry, together with others of the same time. */
+  readonly states = new GroupedWrites<Entry>((entries) => this.#settle(entries))
 
-  /** @param file - of a new segment */
-  constructor(folder: SpoolFolder, fields: FileFields, onGone: (gone: Segment) => void, file?: FileHandle) {
+  /** The first append to an open segment makes its file. */
+  constructor(folder: SpoolFolder, fields: FileFields, onGone: (gone: Segment) => void) {
     this.id = fields.id
     this.name = nameOf(fields)
     this.lastId = fields.lastId
@@ -56,8 +63,11 @@ export class Segment {
     this.#oldestUnreadAt = fields.oldestAt
     this.#folder = folder
     this.#onGone = onGone
-    this.#isNameSynced = file === undefined
-    this.#file = file && Promise.resolve(file)
+  }
+
+  /** Whether it has entries that memory does not know. */
+  get isUnread(): boolean {
+    return this.#readTo < this.size
   }
 
   /** The number of waiting entries. */
@@ -67,75 +77,68 @@ export class Segment {
 
   /** When the oldest waiting entry was received; `Infinity` without one. Exact for what is read. */
   get oldestAt(): number {
-    let oldest = this.unread > 0 ? this.#oldestUnreadAt : Number.POSITIVE_INFINITY
-    for (const { receivedAt } of this.#entries.values()) oldest = Math.min(oldest, receivedAt)
-    return oldest
+    const unreadAt = this.unread > 0 ? this.#oldestUnreadAt : Number.POSITIVE_INFINITY
+    return Math.min(unreadAt, ...[...this.#entries.values()].map(({ receivedAt }) => receivedAt))
   }
 
   /** Whether nothing is added any more, and half of it is done: what still waits should move. */
   get isMostlyDone(): boolean {
     const waiting = [...this.#entries.values()].reduce((sum, { length }) => sum + length, 0)
-    return !this.isOpen && this.unread === 0 && waiting * 2 <= this.size
+    return !this.isOpen && !this.isUnread && waiting * 2 <= this.size
   }
 
-  /** Adds entries with one write and one sync. If that fails, cuts the file back to what was synced. @throws `SpoolError` */
-  async append(entries: readonly StoredEntry[], areKnown: boolean): Promise<Entry[]> {
-    this.#isAppending = true
-    try {
-      await this.#changed
-      const bytes = Buffer.from(entries.map((entry) => lineOf(this.id, entry, entry)).join(''))
-      await this.#withFile(async (file) => {
-        try {
-          await writeAll(file, bytes, this.size)
-          await file.datasync()
-          if (!this.#isNameSynced) await this.#folder.sync()
-        } catch (cause) {
-          await file.truncate(this.size).catch(() => {})
-          failWrite(cause)
+  /**
+   * Adds entries with one write and one sync, to an empty file if nothing in it waits. If that fails, cuts the file back to
+   * what was synced.
+   *
+   * @throws `SpoolError`
+   */
+  async append(entries: readonly StoredEntry[]): Promise<void> {
+    const bytes = Buffer.from(entries.map((entry) => lineOf(this.id, entry, entry)).join(''))
+    await this.#withFile(async (file) => {
+      try {
+        if (this.count === 0 && this.size > 0 && !this.#isDamaged) {
+          await file.truncate(0)
+          this.size = this.#readTo = 0
         }
-      })
-      this.#isNameSynced = true
-      this.size += bytes.length
-      this.lastId = Math.max(this.lastId, ...entries.map(({ id }) => id))
-      if (areKnown) return await this.#know(bytes, this.size, 0)
-      if (this.unread === 0) this.#oldestUnreadAt = Math.min(...entries.map(({ receivedAt }) => receivedAt))
-      this.unread += entries.length
-      return []
-    } finally {
-      this.#isAppending = false
-    }
+        await writeAll(file, bytes, this.size)
+        await file.datasync()
+        if (!this.#isNameSynced) await this.#folder.sync()
+        this.#isNameSynced = true
+      } catch (cause) {
+        await file.truncate(this.size).catch(() => {})
+        throw cause
+      }
+    }).catch(failDisk)
+    this.size += bytes.length
+    this.lastId = Math.max(this.lastId, ...entries.map(({ id }) => id))
+    if (this.unread === 0) this.#oldestUnreadAt = Math.min(...entries.map(({ receivedAt }) => receivedAt))
+    this.unread += entries.length
   }
 
   /** Ends the appends: gives the file a name with its count. A failure does no harm: the next start reads the content. */
   async seal(): Promise<void> {
-    await this.#changed
+    const { count, oldestAt } = this
+    if (count > 0) {
+      const renamed = this.#folder.rename(this.name, nameOf({ ...this, kind: 'log', count, oldestAt }))
+      this.name = await renamed.catch(() => this.name)
+    }
     this.isOpen = false
-    if (this.count === 0) return this.#drop()
-    const name = nameOf({ ...this, kind: 'log', count: this.count, oldestAt: this.oldestAt })
-    const renamed = this.#folder.rename(this.name, name).then(() => {
-      this.name = name
-    })
-    this.#changed = renamed.catch(() => {})
-    await this.#changed
+    await this.#dropIfOnly(0)
     if (this.#users === 0) await this.close()
   }
 
   /** Reads the entries that memory does not know yet. @throws `SpoolError` */
   async readRest(): Promise<Entry[]> {
-    const { size, unread } = this
-    return this.#know(await this.#read(this.#readTo, size - this.#readTo), size, unread)
-  }
-
-  /** Remembers the entries up to a place in the file, of which so many were unread. */
-  async #know(bytes: Buffer, to: number, unread: number): Promise<Entry[]> {
-    const from = this.#readTo
-    const { entries, damagedAt } = contentOf(bytes, this.id, to - from)
+    // What is added meanwhile is read next.
+    const [from, to, unread] = [this.#readTo, this.size, this.unread]
+    const { entries, damagedAt } = contentOf(await this.#read(from, to - from), this.id, to - from)
     const found = entries.map((one) => ({ ...one, segment: this, offset: from + one.offset, isDone: false }))
     for (const entry of found) this.#entries.set(entry.offset, entry)
     this.unread -= unread
     this.#readTo = to
     for (const offset of damagedAt) this.#reportDamage(from + offset)
-    await this.#dropIfDone()
+    await this.#dropIfOnly(0)
     return found
   }
 
@@ -148,7 +151,7 @@ export class Segment {
     }
     this.#reportDamage(entry.offset)
     this.#entries.delete(entry.offset)
-    await this.#dropIfDone()
+    await this.#dropIfOnly(0)
     return false
   }
 
@@ -161,55 +164,30 @@ export class Segment {
   #read(from: number, length: number): Promise<Buffer> {
     return this.#withFile(async (file) => {
       const bytes = Buffer.allocUnsafe(length)
-      let end = 0
-      for (let read = 1; end < length && read > 0; end += read) {
-        read = (await file.read(bytes, end, length - end, from + end)).bytesRead
-      }
-      return bytes.subarray(0, end)
-    }).catch(emptyIfGone)
-  }
-
-  /** Writes the state of an entry, together with others of the same time. @throws `SpoolError` */
-  settle(entry: Entry): Promise<void> {
-    return this.#settlements.add(entry)
+      const { bytesRead } = await file.read(bytes, 0, length, from)
+      return bytes.subarray(0, bytesRead)
+    }).catch(ifGone(Buffer.alloc(0)))
   }
 
   async #settle(entries: readonly Entry[]): Promise<void> {
+    await this.#withFile((file) => writeStates(file, entries)).catch(ifGone(undefined))
     const done = entries.filter(({ isDone }) => isDone)
-    const isLast = done.length === this.count
-    if (isLast && !(this.isOpen && this.#isAppending)) return this.#drop()
-    const sorted = [...entries].sort((a, b) => a.offset - b.offset)
-    await this.#withFile((file) => writeStates(file, sorted)).catch(unlessGone)
+    await this.#dropIfOnly(done.length)
     for (const { offset } of done) this.#entries.delete(offset)
-    await this.#dropIfDone()
   }
 
-  async #dropIfDone(): Promise<void> {
-    if (this.count === 0 && !this.isOpen) await this.#drop()
-  }
-
-  /** Empties an open file, and removes a closed one. A damaged file is kept for inspection. */
-  async #drop(): Promise<void> {
-    if (this.isOpen && !this.#isDamaged) {
-      const emptied = this.#withFile((file) => file.truncate(0))
-      this.#changed = emptied.catch(() => {})
-      await emptied.catch(failWrite)
-      this.#readTo = 0
-    } else {
-      this.isOpen = false
-      await this.#changed
-      await this.close()
-      await (this.#isDamaged ? this.#folder.keepDamaged(this.name) : this.#folder.remove(this.name))
-    }
-    this.#entries.clear()
-    this.size = 0
-    if (!this.isOpen) this.#onGone(this)
+  /** Removes a closed file in which nothing waits but so many that are done. A damaged file is kept for inspection. */
+  async #dropIfOnly(done: number): Promise<void> {
+    if (this.count > done || this.isOpen) return
+    await this.close()
+    await (this.#isDamaged ? this.#folder.keepDamaged(this.name) : this.#folder.remove(this.name))
+    this.#onGone(this)
   }
 
   /** The file of the open segment stays open, another is open while it is used. */
   async #withFile<T>(use: (file: FileHandle) => Promise<T>): Promise<T> {
     this.#users += 1
-    this.#file ??= this.#folder.open(this.name, 'r+')
+    this.#file ??= this.#folder.open(this.name, this.isOpen ? 'wx+' : 'r+')
     try {
       return await use(await this.#file)
     } finally {
@@ -228,16 +206,14 @@ export class Segment {
 
 /** Of neighbours with one read and one write. Not synced: a power failure may restore the earlier states. Needs no space. */
 async function writeStates(file: FileHandle, entries: readonly Entry[]): Promise<void> {
-  for (let from = 0, to = 0; from < entries.length; from = to) {
-    const start = entries[from]?.offset ?? 0
-    while (to < entries.length && (entries[to]?.offset ?? 0) - start <= neighbourBytes) to += 1
-    const states = entries
-      .slice(from, to)
-      .map((entry) => [entry.offset - start, stateOf(entry, entry.isDone)] as const)
-    const [lastAt, lastState] = states.at(-1) ?? [0, '']
-    const bytes = Buffer.alloc(lastAt + lastState.length)
-    if (states.length > 1) await file.read(bytes, 0, bytes.length, start)
-    for (const [at, state] of states) bytes.write(state, at, 'latin1')
+  let rest = entries.toSorted((a, b) => a.offset - b.offset)
+  for (let [first] = rest; first !== undefined; [first] = rest) {
+    const start = first.offset
+    const near = rest.filter(({ offset }) => offset - start <= neighbourBytes)
+    rest = rest.slice(near.length)
+    const bytes = Buffer.alloc((near.at(-1) ?? first).offset - start + stateBytes)
+    if (near.length > 1) await file.read(bytes, 0, bytes.length, start)
+    for (const entry of near) bytes.write(stateOf(entry, entry.isDone), entry.offset - start, 'latin1')
     await writeAll(file, bytes, start)
   }
 }

@@ -7,8 +7,6 @@ import { configurationError, loggerSchema, validate } from '../shared/validation
 import { maxDelayMs } from '../shared/waits.js'
 import type { Delivery, NoPayloadSchemas, PayloadSchemas } from '../webhooks/schemas.js'
 
-export const defaultConcurrency = 16
-
 /** The options of a `DeliverySpool`: `path` and `deliver` are required. */
 export interface DeliverySpoolOptions<Payloads extends PayloadSchemas = NoPayloadSchemas> {
   /**

@@ -2,27 +2,23 @@
  * The waiting deliveries: a log of segments, of which one is open and gets the new ones. A delivery stays in its segment until
  * it is done. Memory holds the places of what has failed, and the texts of what is next or in flight.
  */
-import type { FileHandle } from 'node:fs/promises'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { type Issue, SpoolError } from '../errors.js'
-import type { Backoff } from '../shared/waits.js'
+import { type Backoff, backoffMs } from '../shared/waits.js'
 import { jsonOf } from '../webhooks/body.js'
 import { contentOf as jsonContentOf } from '../webhooks/content.js'
 import { DeadLetters, type LetterDetails } from './dead-letters.js'
-import { failWrite, type SpoolFiles, SpoolFolder } from './folder.js'
-import type { EntryState, FileFields, StoredEntry } from './format.js'
+import type { SpoolFolder } from './folder.js'
+import type { FileFields, StoredEntry } from './format.js'
 import { closedFieldsOf, diskBytesOf, nameOf, parseName, untried } from './format.js'
-import { GroupedWrites, maxGroupBytes } from './grouped-writes.js'
+import { GroupedWrites } from './grouped-writes.js'
 import { type Entry, Segment } from './segment.js'
-import type { SpoolReports } from './spool-options.js'
+import { refusePath } from './spool-options.js'
 
 export type { Entry } from './segment.js'
 
-/** A failed entry, or a file that could not be read. */
-type Tried = Entry | Segment
-
 /** 1 s, 2 s, 4 s and so on to 1 min. */
-export const backoff: Backoff = { firstMs: 1_000, maxMs: 60_000 }
+const backoff: Backoff = { firstMs: 1_000, maxMs: 60_000 }
 
 /** A segment of this size gets no more entries. 256 KiB to 8 MiB make no difference in speed. */
 const segmentBytes = 2 ** 20
@@ -33,47 +29,34 @@ const maxUnwrittenBytes = 64 * 2 ** 20
 /** What is due within this time is due together, in milliseconds. */
 const tickMs = 250
 
-/** How many texts of failed deliveries are read at a time. */
-const maxReads = 64
-
 /** The waits after a failed read and a failed removal, in milliseconds. */
 const rereadMs = 10_000
 const diskRetryMs = 1_000
-
-interface StoreOptions {
-  readonly path: string
-  readonly maxBytes: number
-  readonly reports: SpoolReports
-}
 
 export class SpoolStore {
   readonly letters: DeadLetters
   /** Set when `close` waits no longer. */
   isEnding = false
-  readonly #options: StoreOptions
   readonly #folder: SpoolFolder
+  readonly #maxBytes: number
+  /** The oldest first. */
   readonly #segments = new Set<Segment>()
   #open: Segment | undefined
   readonly #additions = new GroupedWrites<StoredEntry>((entries) => this.#append(entries))
-  /** The segments with entries that memory does not know, the oldest first. */
-  readonly #unread: Segment[] = []
-  /** What was never tried and is next, and the size of its lines. */
+  /** What was never tried and is next. */
   readonly #fresh: Entry[] = []
-  #freshBytes = 0
-  /** What has failed, by the time from which it is due; what is due now, and of that with its text what is next. */
-  readonly #tried = new Map<number, Tried[]>()
-  #due: Tried[] = []
-  #dueNext: Entry[] = []
+  /** What has failed, by the time from which it is due. */
+  readonly #tried = new Map<number, Entry[]>()
   /** The ids of the dead letters at the start: a delivery with such an id was not removed in time. */
   #lettersBefore: ReadonlySet<number> = new Set()
   #unwrittenBytes = 0
   #lastId = 0
   readonly #startedAt = Date.now() - performance.now()
 
-  constructor(options: StoreOptions, files: SpoolFiles) {
-    this.#options = options
-    this.#folder = new SpoolFolder(options.path, files, options.reports)
-    this.letters = new DeadLetters(this.#folder)
+  constructor(folder: SpoolFolder, maxBytes: number) {
+    this.#folder = folder
+    this.#maxBytes = maxBytes
+    this.letters = new DeadLetters(folder)
   }
 
   /** The time by which entries are due: it only goes forward. */
@@ -81,28 +64,33 @@ export class SpoolStore {
     return Math.floor(this.#startedAt + performance.now())
   }
 
-  /** Reads the names in the folder, and the segment that a killed process left open. @throws the system's error */
+  /** Reads the names in the folder, and the segment that a killed process left open. @throws `ConfigurationError` */
   async open(): Promise<void> {
-    for (const [index, { name, isFile }] of (await this.#folder.list()).entries()) {
+    const { path, reports } = this.#folder
+    const listed = await this.#folder.list().catch((cause) => refusePath(path, 'cannot be read', cause))
+    for (const [index, { name, isFile }] of listed.entries()) {
       // Lets other work run while it opens a folder of 100,000 files.
       if (index % 1_000 === 0) await setImmediate()
       const found = parseName(name)
       const isOurs = typeof found === 'object'
       // Ignores folders (lost+found), unless they have a name of ours.
-      if (isFile ? found === 'unknown' : isOurs) this.#options.reports.damaged(name)
+      if (isFile ? found === 'unknown' : isOurs) reports.damaged(name)
       if (!isFile) continue
       if (found === 'unfinished') await this.#folder.remove(name).catch(() => {})
-      const fields = isOurs && found.kind === 'open' ? await this.#recover(found) : found
+      const advice = 'mend the disk, or move the file out of the folder'
+      const refuseFile = (cause: unknown) =>
+        refusePath(path, `holds ${name}, which cannot be recovered: ${advice}`, cause)
+      const fields = isOurs && found.kind === 'open' ? await this.#recover(found).catch(refuseFile) : found
       if (typeof fields !== 'object') continue
-      if (fields.kind === 'log') this.#unread.push(this.#addSegment(fields))
+      if (fields.kind === 'log') this.#addSegment(fields)
       else this.letters.track(fields)
       this.#lastId = Math.max(this.#lastId, fields.lastId)
     }
     this.#lettersBefore = new Set(this.letters.ids)
   }
 
-  #addSegment(fields: FileFields, file?: FileHandle): Segment {
-    const segment = new Segment(this.#folder, fields, (gone) => this.#segments.delete(gone), file)
+  #addSegment(fields: FileFields): Segment {
+    const segment = new Segment(this.#folder, fields, (gone) => this.#segments.delete(gone))
     this.#segments.add(segment)
     return segment
   }
@@ -122,7 +110,7 @@ export class SpoolStore {
 
   /** The number of waiting entries; until all segments are read, it includes finished entries of an earlier process. */
   get count(): number {
-    return sumOf(this.#segments, ({ count }) => count)
+    return [...this.#segments].reduce((sum, { count }) => sum + count, 0)
   }
 
   /** When the oldest waiting entry was received. */
@@ -131,19 +119,25 @@ export class SpoolStore {
     return oldest === Number.POSITIVE_INFINITY ? undefined : oldest
   }
 
-  /** From when on the next failed entries are due; `Infinity` without one. */
+  /** The segments with entries that memory does not know, the oldest first. */
+  get #unread(): Segment[] {
+    return [...this.#segments].filter(({ isUnread }) => isUnread)
+  }
+
+  /** From when on the next failed entries, or files that could not be read, are due; `Infinity` without one. */
   get nextDueAt(): number {
-    return Math.min(...this.#tried.keys())
+    return Math.min(...this.#tried.keys(), ...this.#unread.map(({ dueAt }) => dueAt))
   }
 
   /** Keeps a delivery; resolves when it is on the disk. @throws `SpoolError` */
   add(text: string, traceparent?: string): Promise<void> {
     const bytes = Buffer.byteLength(text)
     return this.#whileUnwritten(bytes, () => {
-      const used = this.letters.keptBytes + sumOf(this.#segments, ({ size }) => diskBytesOf(size))
-      const { maxBytes } = this.#options
-      if (used + diskBytesOf(this.#unwrittenBytes) > maxBytes) {
-        const message = `The spool is full: ${used} bytes wait, and maxBytes is ${maxBytes}.`
+      // The next append empties a segment in which nothing waits.
+      const waiting = [...this.#segments].filter(({ count }) => count > 0)
+      const used = waiting.reduce((sum, { size }) => sum + diskBytesOf(size), this.letters.keptBytes)
+      if (used + diskBytesOf(this.#unwrittenBytes) > this.#maxBytes) {
+        const message = `The spool is full: ${used} bytes wait, and maxBytes is ${this.#maxBytes}.`
         throw new SpoolError(message, { reason: 'full' })
       }
       const entry = { ...untried, id: this.#newId(), receivedAt: Date.now(), traceparent, text }
@@ -178,24 +172,18 @@ export class SpoolStore {
 
   async #append(entries: readonly StoredEntry[]): Promise<void> {
     if (this.#open && this.#open.size >= segmentBytes) await this.#open.seal()
-    if (!this.#open?.isOpen) this.#open = await this.#create()
+    if (!this.#open?.isOpen) {
+      const id = this.#newId()
+      this.#open = this.#addSegment({ kind: 'open', id, lastId: id, count: 0, size: 0, oldestAt: Date.now() })
+    }
     const segment = this.#open
-    // Memory keeps the texts if no older entry has to be read first, and there is room.
-    const areNext = this.#unread.length + segment.unread === 0 && this.#freshBytes <= maxGroupBytes
     try {
-      this.#queue(await segment.append(entries, areNext))
+      await segment.append(entries)
     } catch (error) {
       // After a failed sync the system may show what the disk does not have, and not report it again.
       await segment.seal().catch(() => {})
       throw error
     }
-    if (!areNext && !this.#unread.includes(segment)) this.#unread.push(segment)
-  }
-
-  async #create(): Promise<Segment> {
-    const id = this.#newId()
-    const fields: FileFields = { kind: 'open', id, lastId: id, count: 0, size: 0, oldestAt: Date.now() }
-    return this.#addSegment(fields, await this.#folder.open(nameOf(fields), 'wx+').catch(failWrite))
   }
 
   /** Puts each entry into its queue. */
@@ -203,79 +191,61 @@ export class SpoolStore {
     for (const entry of entries) {
       if (this.#lettersBefore.has(entry.id)) void this.remove(entry)
       else if (entry.attempts > 0) this.#wait(entry)
-      else {
-        this.#fresh.push(entry)
-        this.#freshBytes += entry.length
-      }
+      else this.#fresh.push(entry)
     }
   }
 
   /** An entry leaves memory until it is due, but for its place. If the time of day was set back, its times are not believed. */
   #wait(entry: Entry): void {
+    const now = this.now()
     entry.text = ''
-    entry.dueAt = Math.min(entry.dueAt, this.now() + backoff.maxMs)
-    entry.reportedAt = Math.min(entry.reportedAt, this.now())
-    this.#addTried(entry)
-  }
-
-  #addTried(item: Tried): void {
-    const dueFrom = tickMs * Math.max(Math.ceil(item.dueAt / tickMs), Math.floor(this.now() / tickMs))
+    entry.dueAt = Math.min(entry.dueAt, now + backoff.maxMs)
+    entry.reportedAt = Math.min(entry.reportedAt, now)
+    const dueFrom = tickMs * Math.max(Math.ceil(entry.dueAt / tickMs), Math.floor(now / tickMs))
     const together = this.#tried.get(dueFrom)
-    if (together) together.push(item)
-    else this.#tried.set(dueFrom, [item])
+    if (together) together.push(entry)
+    else this.#tried.set(dueFrom, [entry])
   }
 
   /** The next entry that was never tried. Only one call may run at a time. Also finds what an earlier process tried. */
   async takeFresh(): Promise<Entry | undefined> {
-    for (let [segment] = this.#unread; segment && this.#fresh.length === 0; [segment] = this.#unread) {
-      try {
-        this.#queue(await segment.readRest())
-        // What was appended meanwhile is read next.
-        if (segment.unread > 0) continue
-      } catch (error) {
-        this.#readLater(segment, segment, error)
-      }
-      this.#unread.shift()
+    while (this.#fresh.length === 0) {
+      const segment = this.#unread.find(({ dueAt }) => dueAt <= this.now())
+      if (segment === undefined) return undefined
+      await segment.readRest().then(
+        (entries) => this.#queue(entries),
+        (error) => this.#readLater(segment, segment, error),
+      )
     }
-    const entry = this.#fresh.shift()
-    this.#freshBytes -= entry?.length ?? 0
-    return entry
+    return this.#fresh.shift()
   }
 
   /** The next failed entry that is due. Only one call may run at a time. */
   async takeTried(): Promise<Entry | undefined> {
-    while (this.#dueNext.length === 0) {
-      const { nextDueAt } = this
-      if (this.#due.length === 0 && nextDueAt <= this.now()) {
-        this.#due = (this.#tried.get(nextDueAt) ?? []).sort((a, b) => a.dueAt - b.dueAt)
-        this.#tried.delete(nextDueAt)
-      }
-      const items = this.#due.splice(0, maxReads)
-      if (items.length === 0) return undefined
-      this.#dueNext = (await Promise.all(items.map((item) => this.#readAgain(item)))).flat()
+    for (;;) {
+      const dueFrom = Math.min(...this.#tried.keys())
+      const due = dueFrom <= this.now() ? this.#tried.get(dueFrom) : undefined
+      const entry = due?.shift()
+      if (due?.length === 0) this.#tried.delete(dueFrom)
+      if (entry === undefined || (await this.#readAgain(entry))) return entry
     }
-    return this.#dueNext.shift()
   }
 
-  /** Reads the text of an entry that is due again; a file only later, in its turn. */
-  async #readAgain(item: Tried): Promise<Entry[]> {
-    if (item instanceof Segment) {
-      this.#unread.push(item)
-      return []
-    }
+  /** Reads the text of an entry that is due again. Resolves with whether that succeeded. */
+  async #readAgain(entry: Entry): Promise<boolean> {
     try {
-      return (await item.segment.readText(item)) ? [item] : []
+      return await entry.segment.readText(entry)
     } catch (error) {
-      this.#readLater(item, item.segment, error)
-      return []
+      this.#readLater(entry, entry.segment, error)
+      this.#wait(entry)
+      return false
     }
   }
 
-  #readLater(item: Tried, { name }: Segment, err: unknown): void {
+  #readLater(item: Entry | Segment, { name }: Segment, err: unknown): void {
     const fields = { event: 'spool.read-failed', file: this.#folder.pathOf(name), err }
-    this.#options.reports.sparse('error', fields, 'Reading a file failed, will be repeated')
+    this.#folder.reports.sparse('error', fields, 'Reading a file failed, will be repeated')
     item.dueAt = this.now() + rereadMs
-    this.#addTried(item)
   }
 
   /** Removes a finished entry. While the disk fails, the entry stays in flight, so it is not delivered again. */
@@ -283,20 +253,22 @@ export class SpoolStore {
     entry.isDone = true
     for (let failures = 0; failures === 0 || !this.isEnding; failures += 1) {
       try {
-        return await entry.segment.settle(entry)
+        return await entry.segment.states.add(entry)
       } catch (err) {
         const message = 'Removing a delivery that is done failed, will be repeated'
-        if (failures === 0) this.#options.reports.loss('error', { event: 'spool.write-failed', err }, message)
+        if (failures === 0) this.#folder.reports.loss('error', { event: 'spool.write-failed', err }, message)
       }
       await sleep(diskRetryMs)
     }
   }
 
   /** Delays a failed entry. If most of its segment is done, it moves to the open one, so that its own can be removed. */
-  async postpone(entry: Entry, next: Partial<EntryState>): Promise<void> {
+  async postpone(entry: Entry, reportedAt = entry.reportedAt): Promise<void> {
     // Not behind what has to be read first.
     const isMovable = entry.attempts > 0 && entry.segment.isMostlyDone && this.#unread.length === 0
-    Object.assign(entry, next)
+    entry.attempts += 1
+    entry.dueAt = this.now() + backoffMs(entry.attempts, backoff)
+    entry.reportedAt = reportedAt
     if (isMovable) {
       // On a full disk it stays.
       const failure: unknown = await this.#additions.add(entry, entry.length).catch((error) => error)
@@ -309,7 +281,7 @@ export class SpoolStore {
   /** Writes what became of an entry. */
   async writeState(entry: Entry): Promise<void> {
     const message = 'Writing when to repeat a delivery failed: the next start repeats it at once'
-    await entry.segment.settle(entry).catch((error) => this.#reportWrite(error, message))
+    await entry.segment.states.add(entry).catch((error) => this.#reportWrite(error, message))
   }
 
   /** Makes a dead letter of an entry. Resolves with whether the disk had space for it. */
@@ -348,12 +320,6 @@ export class SpoolStore {
   }
 
   #reportWrite(err: unknown, message: string): void {
-    this.#options.reports.sparse('error', { event: 'spool.write-failed', err }, message)
+    this.#folder.reports.sparse('error', { event: 'spool.write-failed', err }, message)
   }
-}
-
-function sumOf<Item>(items: Iterable<Item>, value: (item: Item) => number): number {
-  let sum = 0
-  for (const item of items) sum += value(item)
-  return sum
 }

@@ -69,7 +69,7 @@ describe('deliveries that can no longer be read', () => {
     })
     const { id: letterId, receivedAt, issues } = letter ?? {}
     const logged = { event: 'spool.unreadable', letterId, receivedAt, issues }
-    expect(logger.lines.map(([fields]) => fields)).toContainEqual(logged)
+    await expect.poll(() => logger.lines.map(([fields]) => fields)).toContainEqual(logged)
   })
 
   test('are delivered after `retry` by a process that can read them', async () => {
