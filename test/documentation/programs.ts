@@ -1,12 +1,12 @@
 /** Blocks that are whole programs, run in a folder that holds nothing but them and the installed package. */
-import { type ChildProcess, execFile, fork } from 'node:child_process'
-import { once } from 'node:events'
+import { execFile } from 'node:child_process'
 import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import manifest from '../../package.json' with { type: 'json' }
+import { RunningProgram } from '../support/running-program.js'
+import { strictest } from '../support/strictest.js'
 import { type CodeBlock, root } from './code-blocks.js'
 import { moduleOf } from './modules.js'
 
@@ -52,21 +52,16 @@ export class ProgramFolder implements AsyncDisposable {
   }
 
   /** Starts a program that is a server. Whatever it asks for, it listens on a free port of loopback. */
-  async startServer(block: string, env: Record<string, string>): Promise<RunningProgram> {
+  async startServer(
+    block: string,
+    variables: Record<string, string>,
+  ): Promise<{ readonly program: RunningProgram; readonly port: number }> {
     const preload = join(this.#path, 'listen-on-loopback.mjs')
     await writeFile(preload, listenOnLoopback)
-    const child = fork(this.#fileOf(block), {
-      cwd: this.#path,
-      env: { ...process.env, ...env },
-      execArgv: ['--import', preload],
-      silent: true,
-    })
-    const ended = once(child, 'exit').then(([code]) => {
-      throw new Error(`${block} ended with ${code} before it listened`)
-    })
-    const [{ port }] = await Promise.race([once(child, 'message'), ended])
-    ended.catch(() => {})
-    return new RunningProgram(child, port)
+    const args = ['--import', preload, this.#fileOf(block)]
+    const program = new RunningProgram(args, { folder: this.#path, variables })
+    const line = await program.line(/^listening on \d+$/)
+    return { program, port: Number(line.split(' ').at(-1)) }
   }
 
   #fileOf(block: string): string {
@@ -75,31 +70,6 @@ export class ProgramFolder implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await rm(this.#path, { recursive: true })
-  }
-}
-
-export class RunningProgram implements AsyncDisposable {
-  readonly port: number
-  readonly #child: ChildProcess
-  readonly #exited: Promise<unknown>
-  readonly #stdout: Promise<string>
-
-  constructor(child: ChildProcess, port: number) {
-    this.port = port
-    this.#child = child
-    this.#exited = once(child, 'exit')
-    this.#stdout = child.stdout === null ? Promise.resolve('') : text(child.stdout)
-  }
-
-  /** Ends the program, and returns what it printed. */
-  async stop(): Promise<string> {
-    this.#child.kill()
-    await this.#exited
-    return this.#stdout
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.stop()
   }
 }
 
@@ -117,12 +87,10 @@ const listenOnLoopback = `
   import { Server } from 'node:net'
   const { listen } = Server.prototype
   Server.prototype.listen = function () {
-    this.once('listening', () => process.send({ port: this.address().port }))
+    this.once('listening', () => console.log('listening on ' + this.address().port))
     return listen.call(this, 0, '127.0.0.1')
   }
 `
-
-import { strictest } from '../support/strictest.js'
 
 /** As npm would have it: the files of the package, its dependencies, and what every TypeScript project has. */
 async function install(folder: string): Promise<void> {

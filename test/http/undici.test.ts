@@ -80,22 +80,6 @@ describe('a dispatcher', () => {
     })
   })
 
-  test.each([
-    ['ECONNREFUSED', false],
-    ['ENOTFOUND', false],
-    ['EAI_AGAIN', false],
-    ['UND_ERR_CONNECT_TIMEOUT', false],
-    ['CERT_HAS_EXPIRED', false],
-    ['EHOSTUNREACH', false],
-    ['ECONNRESET', true],
-    ['UND_ERR_SOCKET', true],
-  ])('of another make that fails with %s: may the request have been sent?', async (code, requestSent) => {
-    const fails = () => {
-      throw Object.assign(new Error('broken'), { code })
-    }
-    await expect(clientOn(fails).unsubscribe(7)).rejects.toMatchObject({ requestSent })
-  })
-
   type Handler = Dispatcher.DispatchHandler
 
   /** A dispatcher of our undici that reports to its handler what a test says. */

@@ -43,7 +43,7 @@ export class InstalledProject implements AsyncDisposable {
 
   /** As `npx tsx FILE` does. */
   start(file: string, variables: Readonly<Record<string, string>> = {}): RunningProgram {
-    return new RunningProgram([file], { folder: this.folder, variables })
+    return new RunningProgram(['--import', 'tsx', file], { folder: this.folder, variables })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

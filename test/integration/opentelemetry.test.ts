@@ -98,7 +98,7 @@ test('undici makes a client span of each request below its call, http a server s
   // The service shows every secret that it was sent, and refuses.
   const body = `refused: ${clientSecret} ${callbackToken}`
   emulator.injectFault('create', { status: 400, body })
-  await using running = new RunningProgram(['--input-type=module', '--eval', code], {
+  await using running = new RunningProgram(['--import', 'tsx', '--input-type=module', '--eval', code], {
     folder: root,
     variables: {
       ...(await environmentOf(emulator, folder.path)),

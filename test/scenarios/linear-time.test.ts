@@ -95,11 +95,6 @@ function fieldsOf(length: number): Record<string, string> {
 
 const failureOf = (call: Promise<unknown>) => call.catch((reason: unknown) => reason)
 
-/** A client whose requests get these answers, for tokens or for everything else. */
-function answeredBy(answers: Partial<Pick<FakeService, 'onToken' | 'onCall'>>): NotificationClient {
-  return Object.assign(fakeService(), answers).client({ retry: false })
-}
-
 /** Escapes, and what is nearly a token. */
 const escapes = [
   '«eyJ»',
@@ -122,58 +117,65 @@ const escapes = [
   '«s3cret-»',
 ]
 
+type Answers = Partial<Pick<FakeService, 'onToken' | 'onCall'>>
+
 describe('answers to the client', () => {
-  readers(
-    'a body that is no token',
-    async (text) => {
-      const client = answeredBy({ onToken: () => new Response(text) })
-      expect(await failureOf(client.getAccessToken())).toHaveProperty('code', 'RESPONSE_VALIDATION')
-    },
-    escapes,
-  )
-
-  readers(
-    'the description of a refused token',
-    async (text) => {
-      const client = answeredBy({
-        onToken: () => Response.json({ error: text, error_description: text }, { status: 401 }),
-      })
-      expect(await failureOf(client.getAccessToken())).toHaveProperty('code', 'TOKEN_REQUEST')
-    },
-    ['«eyJ»', '«\\»', '«\n»x'],
-  )
-
-  readers(
-    'a token, and its type',
-    async (text) => {
-      const client = answeredBy({
+  const long = { token: 's3cret-s3cret', long: 's3cret-'.repeat(500) }
+  const input = (parameters = {}) => ({ ...subscription, parameters })
+  const rows: [
+    name: string,
+    answers: (text: string) => Answers,
+    code: string,
+    worst: string[],
+    parameters?: object,
+  ][] = [
+    [
+      'a body that is no token',
+      (text) => ({ onToken: () => new Response(text) }),
+      'RESPONSE_VALIDATION',
+      escapes,
+    ],
+    [
+      'the description of a refused token',
+      (text) => ({ onToken: () => Response.json({ error: text, error_description: text }, { status: 401 }) }),
+      'TOKEN_REQUEST',
+      ['«eyJ»', '«\\»', '«\n»x'],
+    ],
+    [
+      'a token, and its type',
+      (text) => ({
         onToken: () => Response.json({ access_token: text, token_type: text, expires_in: text }),
-      })
-      expect(await failureOf(client.getAccessToken())).toHaveProperty('code', 'RESPONSE_VALIDATION')
-    },
-    ['«x»\n', '«Bearer» ', '«é»'],
-  )
-
-  readers(
-    'the body of an error',
-    async (text) => {
-      const client = answeredBy({ onCall: () => new Response(text, { status: 400 }) })
-      const parameters = { token: 's3cret-s3cret', long: 's3cret-'.repeat(500) }
-      const call = client.createSubscription({ ...subscription, parameters })
-      expect(await failureOf(call)).toHaveProperty('code', 'API')
-    },
-    escapes,
-  )
-
-  readers(
-    'the body of a success',
-    async (text) => {
-      const client = answeredBy({ onCall: () => new Response(text, { status: 201 }) })
-      const call = client.createSubscription(subscription)
-      expect(await failureOf(call)).toHaveProperty('code', 'RESPONSE_VALIDATION')
-    },
-    ['«[»', '«{"a":»', '« »<', '{"subscription_id":"«1»"}'],
-  )
+      }),
+      'RESPONSE_VALIDATION',
+      ['«x»\n', '«Bearer» ', '«é»'],
+    ],
+    [
+      'the body of an error',
+      (text) => ({ onCall: () => new Response(text, { status: 400 }) }),
+      'API',
+      escapes,
+      long,
+    ],
+    [
+      'the body of a success',
+      (text) => ({ onCall: () => new Response(text, { status: 201 }) }),
+      'RESPONSE_VALIDATION',
+      ['«[»', '«{"a":»', '« »<', '{"subscription_id":"«1»"}'],
+    ],
+    [
+      'the words of the network',
+      (text) => ({ onCall: () => Promise.reject(Object.assign(new Error(text), { code: text })) }),
+      'OUTCOME_UNKNOWN',
+      ['« »', '«\\u0041»', '«\n»x'],
+    ],
+  ]
+  for (const [name, answers, code, worst, parameters] of rows) {
+    const read = async (text: string) => {
+      const client = Object.assign(fakeService(), answers(text)).client({ retry: false })
+      expect(await failureOf(client.createSubscription(input(parameters)))).toHaveProperty('code', code)
+    }
+    readers(name, read, worst)
+  }
 
   readers(
     'Retry-After',
@@ -185,16 +187,6 @@ describe('answers to the client', () => {
       expect(await failureOf(client.unsubscribe(1))).toHaveProperty('code', 'API')
     },
     ['« »x', '«1»x', 'Mon, «(»', 'Mon, «1 »', 'Monday« »'],
-  )
-
-  readers(
-    'the words of the network',
-    async (text) => {
-      const failed = Object.assign(new Error(text), { code: text })
-      const client = answeredBy({ onCall: () => Promise.reject(failed) })
-      expect(await failureOf(client.unsubscribe(1))).toHaveProperty('code', 'CONNECTION')
-    },
-    ['« »', '«\\u0041»', '«\n»x'],
   )
 
   readers(

@@ -14,7 +14,7 @@ const json = { 'content-type': 'application/json' }
 const nginxPage = (title: string, name: string) =>
   `<html>\r\n<head><title>${title}</title></head>\r\n<body>\r\n<center><h1>${title}</h1></center>\r\n${name && `<hr><center>${name}</center>\r\n`}</body>\r\n</html>\r\n`
 
-const apachePage = (title: string, words: string, signature = '') =>
+const apachePage = (title: string, words: string, signature: string) =>
   `<!DOCTYPE HTML PUBLIC "-//IETF//DTD HTML 2.0//EN">\n<html><head>\n<title>${title}</title>\n</head><body>\n<h1>${title.slice(4)}</h1>\n<p>${words}</p>\n${signature}</body></html>\n`
 
 const haproxyPage = (title: string, words: string) =>
@@ -22,23 +22,11 @@ const haproxyPage = (title: string, words: string) =>
 
 /** By what they are; each with the product that an error names. */
 export const madeInBetween: Readonly<Record<string, AnswerShape & { readonly product: string }>> = {
-  'nginx, with its version': {
-    product: 'nginx',
-    status: 404,
-    headers: { ...html, server: 'nginx/1.24.0' },
-    body: nginxPage('404 Not Found', 'nginx/1.24.0'),
-  },
-  'nginx, without its version, for a conflict of WebDAV': {
+  'nginx, for a conflict of WebDAV': {
     product: 'nginx',
     status: 409,
     headers: { ...html, server: 'nginx' },
     body: nginxPage('409 Conflict', 'nginx'),
-  },
-  'nginx, a client certificate that is missing': {
-    product: 'nginx',
-    status: 400,
-    headers: html,
-    body: '<html>\r\n<head><title>400 No required SSL certificate was sent</title></head>\r\n<body>\r\n<center><h1>400 Bad Request</h1></center>\r\n<center>No required SSL certificate was sent</center>\r\n<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n',
   },
   openresty: {
     product: 'openresty',
@@ -60,21 +48,6 @@ export const madeInBetween: Readonly<Record<string, AnswerShape & { readonly pro
       '404 Not Found',
       'The requested URL was not found on this server.',
       '<hr>\n<address>Apache/2.4.57 (Debian) Server at gw.example.com Port 443</address>\n',
-    ),
-  },
-  'Apache httpd without a signature': {
-    product: 'Apache httpd',
-    status: 403,
-    headers: html,
-    body: apachePage('403 Forbidden', "You don't have permission to access this resource."),
-  },
-  'Apache httpd as a proxy': {
-    product: 'Apache httpd',
-    status: 502,
-    headers: html,
-    body: apachePage(
-      '502 Proxy Error',
-      'The proxy server received an invalid response from an upstream server.<br />',
     ),
   },
   'HAProxy without a server': {
@@ -125,12 +98,6 @@ export const madeInBetween: Readonly<Record<string, AnswerShape & { readonly pro
     headers: { ...html, server: 'awselb/2.0' },
     body: nginxPage('403 Forbidden', ''),
   },
-  'an AWS load balancer, a fixed response': {
-    product: 'an AWS load balancer',
-    status: 404,
-    headers: { ...text, server: 'awselb/2.0' },
-    body: 'no rule',
-  },
   'AWS WAF, a challenge': {
     product: 'AWS WAF',
     status: 202,
@@ -173,12 +140,6 @@ export const madeInBetween: Readonly<Record<string, AnswerShape & { readonly pro
       'www-authenticate': 'AzureApiManagementKey realm="https://x/",name="key",type="header"',
     },
     body: '{ "statusCode": 401, "message": "Access denied due to missing subscription key. Make sure to include subscription key when making requests to an API." }',
-  },
-  'Azure API Management, no operation': {
-    product: 'Azure API Management',
-    status: 404,
-    headers: json,
-    body: '{ "statusCode": 404, "message": "Resource not found" }',
   },
   'Azure Front Door': {
     product: 'Azure Front Door',

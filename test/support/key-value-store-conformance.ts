@@ -71,25 +71,6 @@ export function describeCompareAndSet(
   { expires = true, patienceMs = 3_000 }: { expires?: boolean; patienceMs?: number } = {},
 ): void {
   describe(`compareAndSet of ${name}`, () => {
-    test('stores a value where there is none, once', async () => {
-      const [store] = storesNow()
-      const key = newKey()
-      expect(await store.compareAndSet(key, undefined, 'first')).toBe(true)
-      expect(await store.compareAndSet(key, undefined, 'second')).toBe(false)
-      expect(await store.get(key)).toBe('first')
-    })
-
-    test('replaces the expected value only', async () => {
-      const [store] = storesNow()
-      const key = newKey()
-      expect(await store.compareAndSet(key, 'first', 'second')).toBe(false)
-      expect(typeof (await store.get(key))).not.toBe('string')
-      await store.set(key, 'first')
-      expect(await store.compareAndSet(key, 'another', 'second')).toBe(false)
-      expect(await store.compareAndSet(key, 'first', 'second')).toBe(true)
-      expect(await store.get(key)).toBe('second')
-    })
-
     test('does with any texts what a plain comparison does', async () => {
       const few = fc.constantFrom('', 'a', 'A', 'ä', '\0', '1', '1.0')
       const step = fc.record({ expected: fc.option(few, { nil: undefined }), value: few })

@@ -1,4 +1,4 @@
-/** A program in TypeScript in a process of its own, whose lines are read. */
+/** A program in a process of its own, whose lines are read. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { vi } from 'vitest'
@@ -20,10 +20,9 @@ export class RunningProgram implements AsyncDisposable {
   readonly #child: ChildProcess
   #hasEnded = false
 
-  /** @param args - a file, or what else Node.js takes */
+  /** @param args - of Node.js. `--import tsx FILE` is what `tsx FILE` starts; that kills who does not end within 60 ms */
   constructor(args: readonly string[], { folder, variables = {}, onLine = () => {} }: ProgramOptions) {
-    // What `tsx FILE` starts. That command kills a program that does not answer Ctrl-C within 60 ms.
-    const child = spawn(process.execPath, ['--import', 'tsx', ...args], {
+    const child = spawn(process.execPath, args, {
       cwd: folder,
       env: environmentWith(variables),
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -41,7 +41,7 @@ export async function failurePage(parts: FailureParts): Promise<string> {
   const names = standings.map(({ username }) => username)
   const users = standings.slice(0, 3).map((standing) => ({
     ...standing,
-    subscriptions: history.of(standing.username).slice(-8),
+    lifetimes: history.of(standing.username).slice(-8),
     requests: requests.all.filter((each) => each.username === standing.username).slice(-8),
     writes: keepers.store?.recordsOf(standing.username, Date.now()).slice(-8),
   }))
@@ -51,7 +51,7 @@ export async function failurePage(parts: FailureParts): Promise<string> {
   const page = [
     text,
     `RANDOM_SEED=${seed} repeats these moments. Users: ${names.join(', ')}`,
-    ...users.map((user) => inspect(user, { depth: 9, breakLength: 200 })),
+    ...users.map((user) => inspect(user, { depth: 9, breakLength: 200, compact: 9 })),
     ...[...Array(keepers.count).keys()].map((index) => inspect(keepers.lifeOf(index), { breakLength: 200 })),
     ...log.map((line) => line.slice(0, 220)),
   ].join('\n')

@@ -16,7 +16,8 @@ export class Program implements AsyncDisposable {
     onLine: (line: string) => void,
   ) {
     this.name = name
-    this.#start = () => new RunningProgram([`examples/${file}`], { folder, variables, onLine })
+    this.#start = () =>
+      new RunningProgram(['--import', 'tsx', `examples/${file}`], { folder, variables, onLine })
   }
 
   /** Resolves when the program has printed its first line. */
