@@ -166,8 +166,12 @@ describe('a logger is tried once, by a line at debug', () => {
     expect(() => fakeService().client({ logger })).toThrow(expect.objectContaining(refused))
   })
 
-  test('one that takes fields first gets that line once', () => {
-    const debug = vi.fn((fields: object, message: string) => JSON.stringify({ ...fields, message }))
+  test('one that takes fields first gets that line once, as a plain object', () => {
+    const debug = vi.fn((fields: object, message: string) => {
+      // As tslog does.
+      const arePlain = Object.getPrototypeOf(fields) === Object.prototype
+      return JSON.stringify(arePlain ? { ...fields, message } : { message: fields })
+    })
     const logger = { debug, info: debug, warn: debug, error: debug }
     for (let time = 0; time < 2; time += 1)
       new DeliveryReceiver({ secrets: { token: 'a-secret-of-tests' }, logger })

@@ -145,33 +145,30 @@ function takesTextFirst(logger: unknown): boolean {
   if (typeof logger !== 'object' || logger === null) return false
   const known = triedLoggers.get(logger)
   if (known !== undefined) return known
-  const trial = new LoggerTrial()
+  let wasText = false
+  // A plain object, as the fields of every line: some loggers take another one for the message.
+  const trial = { event: 'logger.tried' }
+  Object.defineProperties(trial, {
+    // A template has made a text of the fields.
+    toString: {
+      value() {
+        wasText = true
+        return trial.event
+      },
+    },
+    // The key is where JSON has the fields: as the message they are no fields.
+    toJSON: {
+      value(key: string) {
+        wasText ||= key === 'message' || key === 'msg'
+        return trial
+      },
+    },
+  })
   // Errors of a logger break nothing, neither now nor later.
   const write = async () => Object(logger).debug(trial, 'This logger is used by notification-subscriber')
   write().catch(() => {})
-  triedLoggers.set(logger, trial.wasText)
-  return trial.wasText
-}
-
-class LoggerTrial {
-  readonly event = 'logger.tried'
-  #wasText = false
-
-  get wasText(): boolean {
-    return this.#wasText
-  }
-
-  /** A template has made a text of the fields. */
-  toString(): string {
-    this.#wasText = true
-    return this.event
-  }
-
-  /** @param key - under which JSON has the fields: as the message they are no fields */
-  toJSON(key: string): object {
-    this.#wasText ||= key === 'message' || key === 'msg'
-    return { event: this.event }
-  }
+  triedLoggers.set(logger, wasText)
+  return wasText
 }
 
 /** By shape, not by `instanceof`: a signal may come from another realm or a polyfill. */
