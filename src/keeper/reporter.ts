@@ -56,21 +56,20 @@ export function reasonOf(error: unknown): string {
   return excerpt(reason.includes(because) ? reason : `${reason} (${because})`, 300)
 }
 
-interface OpenProblem {
-  readonly code: KeeperProblemCode
-  readonly sinceAt: number
-  readonly subscriptionId?: number
-  /** Of a problem of single users: each with its reason, if they differ. */
+interface OpenProblem extends Omit<KeeperProblem, 'usernames' | 'resolved'> {
+  /** Each with the reason, if they differ. Empty: the problem concerns all users. */
   readonly usernames: Map<string, string>
   /** The number of users at the last report. */
   reportedUsers: number
-  message: string
-  error?: unknown
 }
 
-/** Codes of problems of single users. */
-const userProblemCodes = ['CONFLICT', 'RECEIVER_SUSPECTED', 'REFUSED', 'ROSTER', 'SERVICE'] as const
-type UserProblemCode = (typeof userProblemCodes)[number]
+interface ProblemDetails extends Pick<KeeperProblem, 'error' | 'subscriptionId'> {
+  /** Distinguishes problems of one code that can be open at the same time. */
+  readonly about?: string | number
+  /** One more user who has the problem, and why: the message names both. */
+  readonly username?: string
+  readonly reason?: string | undefined
+}
 
 /** Reports each problem when it begins, when its users double, and when it is resolved. */
 export class Problems {
@@ -87,37 +86,23 @@ export class Problems {
     return Array.from(this.#open.values(), (problem) => shown(problem, false))
   }
 
-  /** @param details.about - distinguishes problems of one code that can be open at the same time */
-  begin(
-    code: KeeperProblemCode,
-    message: string,
-    { about = '', ...details }: { about?: string | number; error?: unknown; subscriptionId?: number } = {},
-  ): void {
+  begin(code: KeeperProblemCode, message: string, details: ProblemDetails = {}): void {
+    const { username, reason = '', about = username === undefined ? '' : 'users', ...others } = details
     const known = this.#open.get(`${code} ${about}`)
-    const problem = Object.assign(known ?? newProblem(code), { message, ...details })
-    if (known !== undefined) return
-    this.#open.set(`${code} ${about}`, problem)
+    const problem = known ?? newProblem(code, message)
+    this.#open.set(`${code} ${about}`, Object.assign(problem, { message, ...others }))
+    if (username !== undefined) problem.usernames.set(username, reason)
+    const { size } = problem.usernames
+    if (known !== undefined && (size === 0 || size < 2 * known.reportedUsers)) return
+    problem.reportedUsers = size
     this.#report(shown(problem, false))
   }
 
-  /** Adds a user to this problem, which the message is to name. */
-  addUser(code: UserProblemCode, username: string, message: string, error?: unknown, reason = ''): void {
-    const problem = this.#open.get(`${code} users`) ?? newProblem(code)
-    const { usernames } = problem
-    if (usernames.has(username)) return
-    usernames.set(username, reason)
-    Object.assign(problem, { message, error })
-    this.#open.set(`${code} users`, problem)
-    if (usernames.size < 2 * problem.reportedUsers) return
-    problem.reportedUsers = usernames.size
-    this.#report(shown(problem, false))
-  }
-
-  /** Removes the user from these problems. A problem without users is resolved. */
-  removeUser(username: string, codes: readonly UserProblemCode[] = userProblemCodes): void {
-    for (const code of codes) {
-      const usernames = this.#open.get(`${code} users`)?.usernames
-      if (usernames?.delete(username) && usernames.size === 0) this.resolve(code, 'users')
+  /** Removes the user from these problems. A problem without users is resolved. Default: from all. */
+  removeUser(username: string, codes?: readonly KeeperProblemCode[]): void {
+    for (const { code, usernames } of this.#open.values()) {
+      const isMeant = codes === undefined || codes.includes(code)
+      if (isMeant && usernames.delete(username) && usernames.size === 0) this.resolve(code, 'users')
     }
   }
 
@@ -136,22 +121,19 @@ export class Problems {
   }
 }
 
-function newProblem(code: KeeperProblemCode): OpenProblem {
-  return { code, message: '', sinceAt: Date.now(), usernames: new Map(), reportedUsers: 0 }
+function newProblem(code: KeeperProblemCode, message: string): OpenProblem {
+  return { code, message, sinceAt: Date.now(), usernames: new Map(), reportedUsers: 0 }
 }
 
 function shown(problem: OpenProblem, resolved: boolean): KeeperProblem {
-  const { code, message, sinceAt, usernames, subscriptionId, reportedUsers, error } = problem
+  const { message, usernames, reportedUsers, ...others } = problem
   const named = [...usernames].slice(0, 5).map(([name, reason]) => `${JSON.stringify(name)} ${reason}`.trim())
   const more = usernames.size > named.length ? ` and ${usernames.size - named.length} more` : ''
   const who = named.length > 0 ? `${named.join(', ')}${more}: ` : ''
   return {
-    code,
+    ...others,
     message: `${resolved ? 'Resolved: ' : ''}${who}${message}`,
-    sinceAt,
     ...(reportedUsers > 0 && { usernames: [...usernames.keys()] }),
-    ...(subscriptionId !== undefined && { subscriptionId }),
-    ...(error !== undefined && { error }),
     resolved,
   }
 }

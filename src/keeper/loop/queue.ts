@@ -360,7 +360,8 @@ export class Queue {
     const { error: err, kind, retryAfterMs } = ending
     const failures = ++schedule.failures
     schedule.refusals = kind === 'REFUSED' ? schedule.refusals + 1 : 0
-    if (schedule.refusals >= reportedRefusals) problems.addUser('REFUSED', username, refusedMessage, err)
+    if (schedule.refusals >= reportedRefusals)
+      problems.begin('REFUSED', refusedMessage, { username, error: err })
     const fields = { username, failures, err }
     if (kind === 'BUG') log('error', { event: 'reconcile.broken', ...fields }, bugMessage)
     else log('warn', { event: 'subscription.failed', ...fields }, failureMessage)

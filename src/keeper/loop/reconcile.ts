@@ -168,7 +168,7 @@ export class Reconciliation {
       case 'wait':
         return { kind: 'waiting', againMs: restoreLeftMs(record, at), error: new Error(waitingMessage) }
       case 'conflict':
-        problems.addUser('CONFLICT', user.username, conflictMessage)
+        problems.begin('CONFLICT', conflictMessage, { username: user.username })
         return { kind, againMs: user.checkDueFrom - now(), error: new Error(conflictMessage) }
       case 'blocked': {
         const againMs = Math.min(brokenAnswerMs, sweepIntervalMs)
@@ -228,13 +228,10 @@ export class Reconciliation {
   async #claim(call: PlannedCall, { names }: Facts): Promise<void> {
     const { configuration, users } = this.#parts
     const record = this.#record
-    let claimedSince: number
-    let claimedAt: number
-    do {
+    for (let isFresh = false; !isFresh; ) {
       // An older configuration must replace nothing.
       if (call.kind === 'recreate') await configuration.synchronize()
-      claimedSince = now()
-      claimedAt = Date.now()
+      const [since, at] = [now(), Date.now()]
       await users.write(this.user, {
         ...record,
         ...('spec' in call && { spec: call.spec }),
@@ -243,7 +240,8 @@ export class Reconciliation {
       })
       this.#isClaimUnused = true
       // The monotonic clock may stop while the machine sleeps.
-    } while (now() - claimedSince > claimFreshMs || Date.now() - claimedAt > claimFreshMs)
+      isFresh = Math.max(now() - since, Date.now() - at) <= claimFreshMs
+    }
   }
 
   /** Applies the reply to the record, and reports its findings. @returns why the user is not in the wanted state */
@@ -276,7 +274,7 @@ export class Reconciliation {
     if (gap !== undefined) {
       this.gaps.push(gap)
       reporter.reportGap(gap)
-      if (gap.cause === 'ended') problems.addUser('RECEIVER_SUSPECTED', username, endedMessage)
+      if (gap.cause === 'ended') problems.begin('RECEIVER_SUSPECTED', endedMessage, { username })
     }
     return isRefused ? { kind: 'REFUSED', error: this.#idError } : undefined
   }
@@ -284,14 +282,14 @@ export class Reconciliation {
   /** Each further attempt would leave another subscription, or end the previous one. */
   #unreadable(error: unknown): Ending {
     const message = `${unreadableMessage} The last answer: ${messageOf(error)}`
-    this.#parts.problems.addUser('SERVICE', this.user.username, message, error)
+    this.#parts.problems.begin('SERVICE', message, { username: this.user.username, error })
     return { kind: 'SERVICE', againMs: brokenAnswerMs, error }
   }
 
   #invalid(error: unknown): Ending {
     const { problems, sweepIntervalMs } = this.#parts
     const reason = error instanceof InvalidRequestError ? error.issues[0]?.message : messageOf(error)
-    problems.addUser('ROSTER', this.user.username, invalidMessage, error, reason)
+    problems.begin('ROSTER', invalidMessage, { username: this.user.username, reason, error })
     return { kind: 'INVALID', againMs: sweepIntervalMs, error }
   }
 }
