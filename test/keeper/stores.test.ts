@@ -92,15 +92,10 @@ describe('what cannot be read', () => {
     },
   )
 
-  test.each([
-    ['an unknown type', { spec: 'fax https://app.example.com/' }],
-    ['a version that is no number', { version: '1' }],
-    ['an id that is no integer', { id: 1.5 }],
-    ['a claim of half', { claim: { nonce: 'a' } }],
-  ])('is a record with %s, too', async (_what, damage) => {
+  test('is a record of another user, too', async () => {
     const world = await settledWorld({ users: 1 })
     const [key = ''] = recordKeys(world.store.keys)
-    world.store.replace(key, JSON.stringify({ ...JSON.parse(world.store.text(key) ?? ''), ...damage }))
+    world.store.replace(key, world.store.text(key)?.replace('agent0', 'agent1'))
     nodeOf(world).process.kill()
     world.start()
     await world.time.advance(minute)

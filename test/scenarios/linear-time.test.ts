@@ -16,8 +16,9 @@ import { reasonOf } from '../../src/emulator/page/browser/format.js'
 import { withWords, wordsOfEntry } from '../../src/emulator/page/browser/search.js'
 import { masked } from '../../src/emulator/page/mask.js'
 import { entryView } from '../../src/emulator/page/views.js'
-import { parseRecord } from '../../src/keeper/rules/record.js'
+import { recordSchema } from '../../src/keeper/rules/record.js'
 import { nearestName } from '../../src/shared/text.js'
+import { parseJson } from '../../src/shared/validation.js'
 import { credentials, type FakeService, fakeService, subscription } from '../support/fake-service.js'
 
 /** A module of the page in the browser, which is compiled by other rules than the tests. */
@@ -428,7 +429,10 @@ describe('the page of the emulator', () => {
 describe('elsewhere', () => {
   readers('the nearest name', (text) => nearestName(text, ['behavioral', 'x'.repeat(100)]), ['«behavioral»'])
 
-  readers('the record of a keeper', (text) => parseRecord(text, 'alice'), ['«[»', '{"username":"«x»"}'])
+  readers('the record of a keeper', (text) => recordSchema.safeParse(parseJson(text)), [
+    '«[»',
+    '{"username":"«x»"}',
+  ])
 
   readers('a flag', (text) => expect(() => readFlags('check', [`--${text}`], {})).toThrow(UsageError), [
     '«-»',

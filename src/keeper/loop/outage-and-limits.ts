@@ -33,15 +33,15 @@ export class CircuitBreaker {
     return this.#outage
   }
 
-  get isTestDue(): boolean {
-    return this.#outage !== undefined && this.#tester === undefined && now() >= this.#outage.nextTestFrom
+  /** Whether no call may be made: in an outage, between two tests. */
+  get isOpen(): boolean {
+    return this.#outage !== undefined && (this.#tester !== undefined || now() < this.#outage.nextTestFrom)
   }
 
   /** Whether a call may be made for this user. In an outage the call is the test, and `leave` must follow. */
   enter(username: string): boolean {
-    if (this.#outage === undefined) return true
-    if (!this.isTestDue) return false
-    this.#tester = username
+    if (this.isOpen) return false
+    if (this.#outage !== undefined) this.#tester = username
     return true
   }
 
@@ -105,7 +105,7 @@ export class Limiter {
 
   /** @returns whether a request may leave now: not in an outage or after a stop. If so, {@link Limiter.leave} must follow */
   async enter(username: string, run: Run): Promise<boolean> {
-    if (run.isStopped || (this.#circuit.outage !== undefined && !this.#circuit.isTestDue)) return false
+    if (run.isStopped || this.#circuit.isOpen) return false
     if (this.#free > 0) this.#free--
     else await new Promise<void>((resolve) => this.#waiting.push(resolve))
     if (run.isStopped) {

@@ -285,9 +285,8 @@ export class Queue {
   get #mayBegin(): boolean {
     const { circuit, configuration, store } = this.#parts
     const { generation, isSuperseded } = configuration.state
-    if (this.#timer === undefined || this.#run.isStopped || store.isFailing) return false
-    if (generation === undefined || isSuperseded) return false
-    return circuit.outage === undefined || circuit.isTestDue
+    if (this.#timer === undefined || this.#run.isStopped || store.isFailing || circuit.isOpen) return false
+    return generation !== undefined && !isSuperseded
   }
 
   #beginDue(): void {
@@ -338,7 +337,6 @@ export class Queue {
     const leftMs = schedule.leftMs(user.schedule)
     for (const sweep of this.#sweeps) sweep.note(reconciliation, ending, leftMs)
     if (reconciliation.gaps.some(({ cause }) => cause === 'ended')) this.#foundEnd()
-    if (ending.kind === 'gone') schedule.markRosterDue()
     if (ending.kind === 'removed' && !user.isWanted) users.forget(user)
   }
 
@@ -352,8 +350,7 @@ export class Queue {
   #noteEnding({ schedule, username }: User, ending: Ending): number {
     if (!isFailure(ending)) {
       const { againMs, kind } = ending
-      if (!['claimed', 'prevented', 'gone'].includes(kind))
-        Object.assign(schedule, { failures: 0, refusals: 0 })
+      if (kind !== 'claimed' && kind !== 'prevented') Object.assign(schedule, { failures: 0, refusals: 0 })
       return kind === 'done' || kind === 'conflict' ? Math.max(1_000, againMs) : againMs
     }
     const { log, problems } = this.#parts.reporter

@@ -34,11 +34,10 @@ const proofsPerId = 4
  * - `done`: the user is in the wanted state. `removed`: nothing of an unwanted user is left.
  * - `conflict`: another subscription is in the way. `waiting`: the next restore must wait.
  * - `claimed`: another process is working on the user, or a call was not answered.
- * - `prevented`: an outage, the store or a newer configuration prevents all calls.
- * - `gone`: another process has removed the user, and this process still wants that user.
+ * - `prevented`: an outage, the store, a newer configuration or an old roster prevents all calls.
  */
 export interface Rest {
-  readonly kind: 'done' | 'removed' | 'conflict' | 'waiting' | 'claimed' | 'prevented' | 'gone'
+  readonly kind: 'done' | 'removed' | 'conflict' | 'waiting' | 'claimed' | 'prevented'
   /** When the user is due again. */
   readonly againMs: number
   /** Why the user is not in the wanted state. */
@@ -97,13 +96,15 @@ export class Reconciliation {
   }
 
   async #proceed(): Promise<Ending> {
-    const { configuration, users } = this.#parts
+    const { configuration, schedule, users } = this.#parts
     const { user } = this
     if (!user.username.isWellFormed()) return this.#invalid(new Error(surrogateMessage))
     const wasKnown = user.record !== undefined
     const read = await users.read(user)
-    if (read === undefined && wasKnown && user.isWanted)
-      return { kind: 'gone', againMs: lookMs + 1_000, error: new Error(removedMessage) }
+    if (read === undefined && wasKnown && user.isWanted) {
+      schedule.markRosterDue()
+      return { kind: 'prevented', againMs: lookMs + 1_000, error: new Error(removedMessage) }
+    }
     if (read !== undefined && read.generation > (configuration.state.generation ?? 0))
       await configuration.synchronize()
     const staleMs = read?.claim === undefined ? 0 : user.unchangedSince + claimStaleMs - now()

@@ -6,7 +6,6 @@ import { randomBytes, scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
 import * as z from 'zod'
 import { singleFlight } from '../../shared/calls.js'
-import { parseJson } from '../../shared/validation.js'
 import type { AssociatedValues, UpdateSubscriptionParametersInput } from '../../subscriptions/schemas.js'
 import type { Basics } from '../basics.js'
 import { rotated } from '../options.js'
@@ -22,8 +21,6 @@ const storedSchema = z.object({
   /** Of spec, parameters and headers. */
   hash: z.string(),
 })
-const parse = (text: string) => storedSchema.safeParse(parseJson(text)).data
-
 const storeKey = 'configuration'
 
 /** What this process sends, and whether it may. */
@@ -75,7 +72,7 @@ export class Configuration {
   async #synchronize(): Promise<boolean> {
     const { problems, processes, store } = this.#parts
     const { generation: present, isSuperseded, values } = this.#state
-    const { text, value: stored } = await store.read(storeKey, parse)
+    const { text, value: stored } = await store.read(storeKey, storedSchema)
     const mayReturn =
       isSuperseded && now() - this.#supersededSince >= lifeMs && !processes.hasNewer(this.#generation)
     const mine = mayReturn ? undefined : present

@@ -1,6 +1,5 @@
 /** The names of all users who may have a record, in 64 keys of the store. */
 import * as z from 'zod'
-import { parseJson } from '../../shared/validation.js'
 import { withPauses } from '../timing.js'
 import { type KeeperStore, unlessKeyFails } from './keeper-store.js'
 import { quickHash } from './processes.js'
@@ -22,7 +21,7 @@ export class IndexOfNames {
     const names = new Set<string>()
     const unreadable = new Set<number>()
     const readShard = async (_: unknown, shard: number) => {
-      const read = await unlessKeyFails(this.#store.read(keyOf(shard), parseNames), undefined)
+      const read = await unlessKeyFails(this.#store.read(keyOf(shard), shardSchema), undefined)
       if (read === undefined) unreadable.add(shard)
       for (const name of read?.value ?? []) names.add(name)
     }
@@ -51,7 +50,7 @@ export class IndexOfNames {
     const key = keyOf(shard)
     const changed = (this.#lastChanges[shard] ?? Promise.resolve()).then(() =>
       this.#store.untilStored(key, async () => {
-        const { text, value = [] } = await this.#store.read(key, parseNames)
+        const { text, value = [] } = await this.#store.read(key, shardSchema)
         const names = change(value)
         if (names.length === value.length) return true
         return this.#store.compareAndSet(key, text, JSON.stringify(names))
@@ -64,5 +63,3 @@ export class IndexOfNames {
 
 const shardOf = (username: string) => quickHash(username) % shardCount
 const keyOf = (shard: number) => `members:${shard}`
-
-const parseNames = (text: string) => shardSchema.safeParse(parseJson(text)).data

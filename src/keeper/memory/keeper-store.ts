@@ -3,7 +3,9 @@
  * fails, the fault is of that key. Both are reported.
  */
 import { createHash, randomUUID } from 'node:crypto'
+import type * as z from 'zod'
 import { singleFlight } from '../../shared/calls.js'
+import { parseJson } from '../../shared/validation.js'
 import { withTimeLimit } from '../../shared/waits.js'
 import { type KeyValueStore, storedText } from '../../stores/key-value-store.js'
 import { type Problems, reasonOf } from '../reporter.js'
@@ -52,7 +54,7 @@ export class KeeperStore {
   }
 
   /** An unreadable value counts as missing, and is reported. @throws StoreFailure, KeyFailure */
-  async read<Value>(key: string, parse: (text: string) => Value | undefined) {
+  async read<Value>(key: string, schema: z.ZodType<Value>, isRight: (value: Value) => boolean = () => true) {
     // Nothing may be sent before it is known that an id can be kept.
     if (!this.#isTested) await this.check()
     let text = await this.#get(key)
@@ -62,7 +64,8 @@ export class KeeperStore {
       text = await this.#get(key)
     }
     if (text === undefined || text === goneMark) return { text }
-    const value = text.length > maxTextLength ? undefined : parse(text)
+    const { data } = schema.safeParse(text.length > maxTextLength ? undefined : parseJson(text))
+    const value = data !== undefined && isRight(data) ? data : undefined
     if (value === undefined) this.#problems.reportOnce('STORE', unreadableMessage(this.#nameOf(key)), key)
     return { text, value }
   }
@@ -126,19 +129,15 @@ export class KeeperStore {
       if (text?.length !== next().length) throw new Error(forgetfulMessage)
       if (this.#store.compareAndSet) await inTime(() => this.#swap('check', text, next()))
     } catch (error) {
-      throw this.#fail(error)
+      const message = `${failingMessage} The last error: ${reasonOf(error)}`
+      this.#isFailing = true
+      this.#problems.begin('STORE', message, { error })
+      throw new StoreFailure(message, { cause: error })
     }
     this.#isFailing = false
     this.#isTested = true
     this.#problems.resolve('STORE')
   })
-
-  #fail(error: unknown): StoreFailure {
-    const message = `${failingMessage} The last error: ${reasonOf(error)}`
-    this.#isFailing = true
-    this.#problems.begin('STORE', message, { error })
-    return new StoreFailure(message, { cause: error })
-  }
 
   #get(key: string): Promise<string | undefined> {
     return this.#attempt('read', key, async () => storedText(await this.#store.get(this.#nameOf(key))))

@@ -3,7 +3,6 @@
  * divides the work. The only thing it decides is whether a superseded configuration may come back.
  */
 import * as z from 'zod'
-import { parseJson } from '../../shared/validation.js'
 import { countSchema } from '../rules/record.js'
 import { now } from '../timing.js'
 import { type KeeperStore, unlessKeyFails } from './keeper-store.js'
@@ -67,7 +66,7 @@ export class Processes {
   }
 
   async #write(generation: number): Promise<boolean> {
-    const { text, value = {} } = await this.#store.read(storeKey, parse)
+    const { text, value = {} } = await this.#store.read(storeKey, storedSchema)
     this.#see(value)
     const living = this.#living().map(([id, { count, generation }]) => [id, { count, generation }])
     const own = this.#count > 0 ? [[this.#id, { count: ++this.#count, generation }]] : []
@@ -87,8 +86,6 @@ export class Processes {
     return [...this.#others].filter(([, { changedSince }]) => now() - changedSince < lifeMs)
   }
 }
-
-const parse = (text: string) => storedSchema.safeParse(parseJson(text)).data
 
 /** A plain hash of 32 bits: `node:crypto` takes 20 times as long, which matters with 100,000 names. */
 export function quickHash(text: string): number {

@@ -1,7 +1,7 @@
 /** The users of this process, and their records in the store. Only this file changes a user, or writes a record. */
 import type { Basics } from '../basics.js'
 import type { UserSchedule } from '../loop/schedule.js'
-import { type LastDelivery, nextCount, parseRecord, type UserRecord } from '../rules/record.js'
+import { type LastDelivery, nextCount, recordSchema, type UserRecord } from '../rules/record.js'
 import { day, deliveryLagMs, jitter, longAgo, now, restoreWaitMs } from '../timing.js'
 import type { Configuration } from './configuration.js'
 import { goneMark, hashOf, KeyFailure, lossMessage, unlessKeyFails } from './keeper-store.js'
@@ -88,15 +88,19 @@ export class Users {
 
   /** Whether a user has a record that can be read. @throws StoreFailure */
   async hasRecord(username: string): Promise<boolean> {
-    const reading = this.#parts.store.read(keyOf(username), (text) => parseRecord(text, username))
-    return (await unlessKeyFails(reading, undefined))?.value !== undefined
+    return (await unlessKeyFails(this.#get(username), undefined))?.value !== undefined
+  }
+
+  /** The record of another user counts as unreadable. */
+  #get(username: string) {
+    return this.#parts.store.read(keyOf(username), recordSchema, (record) => record.username === username)
   }
 
   /** Reads the record; writes it back if the store has lost it, and not on purpose. @throws StoreFailure, KeyFailure, Collision */
   async read(user: KnownUser): Promise<UserRecord | undefined> {
-    const { problems, schedule, store } = this.#parts
+    const { problems, schedule } = this.#parts
     const known = user.record
-    const { text, value } = await store.read(user.key, (stored) => parseRecord(stored, user.username))
+    const { text, value } = await this.#get(user.username)
     const isNew = text !== user.text
     if (isNew) Object.assign(user, { text, unchangedSince: now() })
     if (value !== undefined) {
@@ -144,13 +148,13 @@ export class Users {
 
   /** Removes record and name. @throws StoreFailure, KeyFailure, Collision */
   async remove(user: KnownUser): Promise<void> {
-    const { index, store } = this.#parts
+    const { index } = this.#parts
     // The name last: if the process stops in between, another one finds the rest.
     if (user.record !== undefined) await this.#replace(user, goneMark, undefined)
     await index.remove(user.username)
     user.isIndexed = false
     // Another process may have claimed the user meanwhile.
-    const { value } = await store.read(user.key, (text) => parseRecord(text, user.username))
+    const { value } = await this.#get(user.username)
     if (value !== undefined) await index.add([user.username])
   }
 

@@ -4,7 +4,6 @@
  */
 import * as z from 'zod'
 import { type NotificationType, notificationTypes } from '../../notification-types.js'
-import { parseJson } from '../../shared/validation.js'
 import { deliveryLagMs, restoreWaitMs } from '../timing.js'
 
 const maxCount = 2 ** 48
@@ -19,7 +18,7 @@ export type Spec = string
 
 const specSchema = z.string().refine((spec) => spec === specOf(typesOf(spec), callbackUrlOf(spec)))
 
-const recordSchema = z.object({
+export const recordSchema = z.object({
   /** Grows by one with each write. Begins with the time, so that a recreated record does not look older. */
   version: countSchema,
   username: z.string(),
@@ -59,30 +58,21 @@ const recordSchema = z.object({
 
 export type UserRecord = Readonly<z.output<typeof recordSchema>>
 
-/** The record of another user counts as unreadable. */
-export function parseRecord(text: string, username: string): UserRecord | undefined {
-  const record = recordSchema.safeParse(parseJson(text)).data
-  return record?.username === username ? record : undefined
-}
-
 export function newRecord(username: string, spec: Spec, at: number): UserRecord {
   return { version: at, username, spec, names: [], generation: 0, restores: 0, restoredCount: 0 }
 }
 
+const effects = {
+  create: { idUnsure: true },
+  recreate: { idUnsure: true },
+  update: { generation: 0 },
+  unsubscribe: { endedByUs: true },
+} as const
+
 /** The record without its stale claim: the claimed call may have taken effect. */
 export function assumeEffect(claimed: UserRecord): UserRecord {
   const { claim, ...record } = claimed
-  switch (claim?.call) {
-    case 'create':
-    case 'recreate':
-      return { ...record, idUnsure: true }
-    case 'update':
-      return { ...record, generation: 0 }
-    case 'unsubscribe':
-      return { ...record, endedByUs: true }
-    default:
-      return claimed
-  }
+  return claim === undefined ? claimed : { ...record, ...effects[claim.call] }
 }
 
 /** The time of a delivery, by the wall clock. */
