@@ -10,11 +10,11 @@ import type { SubscriptionKeeperOptions } from './types.js'
 
 /** @throws `ConfigurationError` that lists every problem of the options */
 export function basicsOf(options: SubscriptionKeeperOptions) {
-  const { store: given, ...resolved } = resolveOptions(options)
+  const resolved = resolveOptions(options)
   const reporter = new Reporter(resolved)
   const { problems } = reporter
   const schedule = new Schedule(resolved.sweepIntervalMs)
-  const store = new KeeperStore(given, resolved.name, resolved.client.service, problems)
+  const store = new KeeperStore(resolved.store, resolved.name, resolved.client.service, problems)
   const processes = new Processes(store)
   const index = new IndexOfNames(store)
   const circuit = new CircuitBreaker(problems)

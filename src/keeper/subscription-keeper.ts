@@ -206,12 +206,12 @@ export class SubscriptionKeeper implements AsyncDisposable {
       onProgress && this.#parts.reporter.call('onProgress', () => onProgress(progress))
     const sweep = async (context: object | undefined) => {
       const startedSince = now()
-      const { active, failed, ...counts } = await this.#queue.sweep(request, report)
-      const counted = { ...counts, failed: failed.length }
-      if (context !== undefined) Object.assign(context, counted)
-      const fields = { ...counted, active, durationMs: Math.round(now() - startedSince) }
-      log('info', { event: 'sweep.done', ...fields }, 'A sweep is done')
-      return { ...counts, active, failed, problems: problems.list() }
+      const counted = await this.#queue.sweep(request, report)
+      const { active, ...counts } = { ...counted, failed: counted.failed.length }
+      Object.assign(context ?? {}, counts)
+      const durationMs = Math.round(now() - startedSince)
+      log('info', { event: 'sweep.done', ...counts, active, durationMs }, 'A sweep is done')
+      return { ...counted, problems: problems.list() }
     }
     const contextOf = () => ({ name: this.#parts.name })
     const sweeping = this.#inOwnContext(() => traced<object, SweepReport>(channel, contextOf, sweep))

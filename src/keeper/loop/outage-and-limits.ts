@@ -92,15 +92,11 @@ export class Limiter {
   /** When the next request may leave; monotonic. */
   #nextFrom = 0
 
-  constructor(
-    circuit: CircuitBreaker,
-    processes: Processes,
-    { concurrency, maxRequestsPerSecond }: Pick<ResolvedOptions, 'concurrency' | 'maxRequestsPerSecond'>,
-  ) {
+  constructor(circuit: CircuitBreaker, processes: Processes, options: ResolvedOptions) {
     this.#circuit = circuit
     this.#processes = processes
-    this.#free = concurrency
-    this.#spacingMs = 1_000 / maxRequestsPerSecond
+    this.#free = options.concurrency
+    this.#spacingMs = 1_000 / options.maxRequestsPerSecond
   }
 
   /** @returns whether a request may leave now: not in an outage or after a stop. If so, {@link Limiter.leave} must follow */

@@ -139,8 +139,7 @@ export class Reconciliation {
       generation,
       isWanted: user.isWanted,
       wantsProof: !this.#isProven && (user.checkedSince < this.#provenSince || now() >= user.checkDueFrom),
-      wantsProofById:
-        user.provenId !== user.record?.id || user.proofs % proofsPerId === 0 || !routes.isProven('update'),
+      wantsProofById: user.proofs % proofsPerId === 0 || !routes.isProven('update'),
       mayUpdate: names.length > 0 && routes.mayTry('update'),
       mayUnsubscribe: routes.mayTry('unsubscribe'),
       isUnsubscribeProven: routes.isProven('unsubscribe'),
@@ -255,8 +254,8 @@ export class Reconciliation {
     const { problems, reporter, routes, users } = this.#parts
     const { user } = this
     const { username } = user
-    const answered = { call, reply, sentAt: sent.at, answeredAt: Date.now() }
-    const applied = apply(this.#record, answered, this.#learnt, facts)
+    const times = { sentAt: sent.at, answeredAt: Date.now() }
+    const applied = apply(this.#record, { call, reply, ...times, learnt: this.#learnt, facts })
     const { gap, isCreated, isRefused, learnt, proven, proves, record, refutes } = applied
     if (proves !== undefined) routes.prove(proves)
     if ('id' in call) this.#idError = 'error' in reply ? reply.error : undefined

@@ -41,8 +41,7 @@ export class RosterReader {
     const { names: recorded, isUnreadable } = await index.read()
     await delay(0)
     const asked = wantsNone ? new Set<string>() : await this.ask()
-    const isBelieved =
-      wantsNone || (asked !== undefined && (await this.#isPlausible(asked, recorded, allowRemovals)))
+    const isBelieved = wantsNone || (asked && (await this.#isPlausible(asked, recorded, allowRemovals)))
     // Without a plausible roster no user joins or leaves: otherwise the same roster would next lack a smaller share.
     const listed = isBelieved ? asked : undefined
     for await (const username of withPauses([...recorded, ...(listed ?? [])])) {

@@ -14,13 +14,17 @@ export type Reply =
   | { readonly kind: 'ok' | 'conflict' }
   | { readonly kind: 'gone' | 'not-found' | 'no-route' | 'refused' | 'unreadable'; readonly error?: unknown }
 
-/** A call and its reply. Times are of the wall clock. */
-export interface Answered {
-  readonly call: PlannedCall
+/** A call, its reply, and what was known when it was sent. Times are of the wall clock. */
+export interface Answered<Call = PlannedCall> {
+  readonly call: Call
   readonly reply: Reply
   readonly sentAt: number
   readonly answeredAt: number
+  readonly learnt: Learnt
+  readonly facts: Facts
 }
+
+type AnsweredCreate = Answered<Extract<PlannedCall, { spec: string }>>
 
 export interface Applied {
   /** The record without a claim. */
@@ -40,33 +44,25 @@ export interface Applied {
   readonly isRefused?: boolean
 }
 
-export function apply(record: UserRecord, answered: Answered, learnt: Learnt, facts: Facts): Applied {
+export function apply(record: UserRecord, answered: Answered): Applied {
   const { call, reply } = answered
-  if ('id' in call) return applyById(record, call.kind, answered, learnt, facts)
+  if ('id' in call) return applyById(record, call.kind, answered)
   switch (reply.kind) {
     case 'created':
-      return created(record, { ...answered, call }, reply.id, learnt, facts)
+      return created(record, { ...answered, call }, reply.id)
     case 'unreadable': {
       // What may have been created before may have ended before this call.
       const provenAt = record.provenAt ?? (record.idUnsure ? undefined : answered.sentAt)
-      const tried = without(replaced(record, answered), 'id')
-      return {
-        record: { ...tried, spec: call.spec, idUnsure: true, provenAt },
-        learnt: taken(call, learnt, facts),
-      }
+      const tried = { ...without(replaced(record, answered), 'id'), spec: call.spec }
+      return { record: { ...tried, idUnsure: true, provenAt }, learnt: taken({ ...answered, call }) }
     }
     default:
-      return inTheWay(record, { ...answered, call }, learnt, facts)
+      return inTheWay(record, { ...answered, call })
   }
 }
 
-function applyById(
-  record: UserRecord,
-  kind: Operation,
-  { reply, sentAt }: Answered,
-  learnt: Learnt,
-  facts: Facts,
-): Applied {
+function applyById(record: UserRecord, kind: Operation, answered: Answered): Applied {
+  const { facts, learnt, reply, sentAt } = answered
   switch (reply.kind) {
     case 'ok': {
       if (kind === 'update') {
@@ -97,12 +93,10 @@ function applyById(
   }
 }
 
-type AnsweredCreate = Answered & { readonly call: Extract<PlannedCall, { spec: string }> }
-
 /** 409 to a create. */
-function inTheWay(record: UserRecord, answered: AnsweredCreate, learnt: Learnt, facts: Facts): Applied {
-  const { call, sentAt } = answered
-  const found = taken(call, learnt, facts)
+function inTheWay(record: UserRecord, answered: AnsweredCreate): Applied {
+  const { call, facts, learnt, sentAt } = answered
+  const found = taken(answered)
   // A recreate replaces an identical subscription: after a 409 none of ours exists.
   if (call.kind === 'recreate')
     return { record: without(replaced(record, answered), 'id', 'idUnsure'), learnt: found }
@@ -124,14 +118,8 @@ function inTheWay(record: UserRecord, answered: AnsweredCreate, learnt: Learnt, 
 }
 
 /** A new subscription: the user's first, one made only to be ended, or the end of a gap. */
-function created(
-  before: UserRecord,
-  answered: AnsweredCreate,
-  id: number,
-  learnt: Learnt,
-  facts: Facts,
-): Applied {
-  const { answeredAt, call, sentAt } = answered
+function created(before: UserRecord, answered: AnsweredCreate, id: number): Applied {
+  const { answeredAt, call, facts, learnt, sentAt } = answered
   const { inconclusive, seemsEnded } = learnt
   const record = replaced(before, answered)
   const { provenAt, restoredCount, restores, username } = record
@@ -145,7 +133,7 @@ function created(
   if (!facts.isWanted) return { ...findings, record: { ...made, provenAt } }
   const isFirst = provenAt === undefined && !record.idUnsure && call.kind === 'create'
   if (isFirst) return { ...findings, record: made, proven: 'id', isCreated: true }
-  const cause = causeOf(record, call, facts)
+  const cause = causeOf(record, answered)
   const lastProvenAt = provenAt !== undefined && provenAt <= answeredAt ? provenAt : undefined
   const gap = { username, subscriptionId: id, lastProvenAt, restoredAt: answeredAt, cause }
   const counted = { ...made, restoredCount: nextCount(restoredCount) }
@@ -154,13 +142,9 @@ function created(
   return { ...findings, record: restored, proven: 'id', gap }
 }
 
-function causeOf(
-  record: UserRecord,
-  { kind, spec }: AnsweredCreate['call'],
-  facts: Facts,
-): KeeperGap['cause'] {
-  if (record.endedByUs || record.spec !== spec || hasFormerNames(record, facts)) return 'changed'
-  return kind === 'create' && record.provenAt !== undefined ? 'ended' : 'replaced'
+function causeOf(record: UserRecord, { call, facts }: AnsweredCreate): KeeperGap['cause'] {
+  if (record.endedByUs || record.spec !== call.spec || hasFormerNames(record, facts)) return 'changed'
+  return call.kind === 'create' && record.provenAt !== undefined ? 'ended' : 'replaced'
 }
 
 /** One replacement a day. Replacing what may be the keeper's own is free, unless the service refused that. */
@@ -169,7 +153,7 @@ function replaced(record: UserRecord, { call, reply, answeredAt }: Answered): Us
   return usesUpTheDay ? { ...record, replacedAt: answeredAt } : record
 }
 
-function taken(call: AnsweredCreate['call'], learnt: Learnt, facts: Facts): Learnt {
+function taken({ call, facts, learnt }: AnsweredCreate): Learnt {
   return call.spec === facts.spec ? { ...learnt, isTaken: true } : learnt
 }
 

@@ -43,7 +43,7 @@ export interface Facts {
   readonly isWanted: boolean
   /** Whether a proof is due, or another attempt after a conflict. */
   readonly wantsProof: boolean
-  /** Whether the proof must prove the recorded id. */
+  /** Whether the proof must prove the recorded id, as it must if the id is not proven. */
   readonly wantsProofById: boolean
   /** Whether there are parameters to update, on a route that is not known to be wrong. */
   readonly mayUpdate: boolean
@@ -85,7 +85,8 @@ export function decide(record: UserRecord, learnt: Learnt, facts: Facts): Decisi
   if (isOpen && !learnt.isTaken) return createOrWait
   if (!facts.wantsProof && !endedByUs) return { kind: 'done' }
   // An update restores nothing, so it need not wait.
-  return mayUpdate && (facts.wantsProofById || !mayRestore) ? update : createOrWait
+  const wantsUpdate = facts.wantsProofById || !facts.isIdProven || !mayRestore
+  return mayUpdate && wantsUpdate ? update : createOrWait
 }
 
 /** An unwanted subscription is ended; first its id is learnt, if it is unsure. */

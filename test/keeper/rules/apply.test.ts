@@ -41,7 +41,7 @@ function applied(
   others: Partial<Facts> = {},
   learnt: Learnt = {},
 ): Applied {
-  return apply(record, { call, reply, sentAt: 100, answeredAt: 101 }, learnt, { ...facts, ...others })
+  return apply(record, { call, reply, sentAt: 100, answeredAt: 101, learnt, facts: { ...facts, ...others } })
 }
 
 const without = (record: UserRecord, ...keys: (keyof UserRecord)[]) =>
