@@ -74,8 +74,8 @@ export function keyOf({ privateKey }: Holder): string {
 /** The certificate as PEM of an authority, signed by itself. */
 export function authorityCertificate(authority: Holder): string {
   return createCertificate(authority, authority, monthFrom(Date.now() - dayMs), [
-    extension(oid.basicConstraints, true, sequence(new ASN1Boolean(true))),
-    extension(oid.keyUsage, true, keyUsage.keyCertSignAndCrlSign),
+    extension(oid.basicConstraints, sequence(critical), critical),
+    extension(oid.keyUsage, keyUsage.keyCertSignAndCrlSign, critical),
   ])
 }
 
@@ -87,10 +87,10 @@ export function serverCertificate(
   validity: readonly [from: number, until: number] = monthFrom(Date.now() - dayMs),
 ): string {
   return createCertificate(signer, server, validity, [
-    extension(oid.basicConstraints, true, sequence()),
-    extension(oid.keyUsage, true, keyUsage.digitalSignature),
-    extension(oid.extendedKeyUsage, false, sequence(objectId(oid.serverAuth))),
-    extension(oid.subjectAltName, false, sequence(...hosts.map(nameOf))),
+    extension(oid.basicConstraints, sequence(), critical),
+    extension(oid.keyUsage, keyUsage.digitalSignature, critical),
+    extension(oid.extendedKeyUsage, sequence(objectId(oid.serverAuth))),
+    extension(oid.subjectAltName, sequence(...hosts.map(nameOf))),
   ])
 }
 
@@ -98,14 +98,15 @@ function monthFrom(from: number): readonly [number, number] {
   return [from, from + 31 * dayMs]
 }
 
+/** RFC 5280 section 4.2.1.6: 2 is a DNS name, 7 an IP address. */
 function nameOf(host: string): ASN1Encodable {
   switch (isIP(host)) {
     case 4:
-      return generalName(7, Buffer.from(host.split('.').map(Number)))
+      return implicit(7, Buffer.from(host.split('.').map(Number)))
     case 6:
-      return generalName(7, bytesOfIpv6(host))
+      return implicit(7, bytesOfIpv6(host))
     default:
-      return generalName(2, Buffer.from(host, 'ascii'))
+      return implicit(2, Buffer.from(host, 'ascii'))
   }
 }
 
@@ -113,10 +114,9 @@ function bytesOfIpv6(address: string): Buffer {
   // The URL parser writes an IPv4 address at the end as two groups, and the longest row of zeros as `::`.
   const sides = new URL(`https://[${address}]`).hostname.slice(1, -1).split('::')
   const [before = '', after = ''] = sides.map((side) =>
-    side.replace(/[^:]+/g, (group) => group.padStart(4, '0')),
+    side.replace(/[^:]+/g, (group) => group.padStart(4, '0')).replaceAll(':', ''),
   )
-  const [start, end] = [before.replaceAll(':', ''), after.replaceAll(':', '')]
-  return Buffer.from(start + end.padStart(32 - start.length, '0'), 'hex')
+  return Buffer.from(before + after.padStart(32 - before.length, '0'), 'hex')
 }
 
 /** RFC 5280 section 4.1, signed with ecdsa-with-SHA256 (RFC 5758 section 3.2). */
@@ -127,29 +127,20 @@ function createCertificate(
   extensions: readonly ASN1Encodable[],
 ): string {
   const algorithm = sequence(objectId(oid.ecdsaWithSha256))
+  const identifiers = [
+    extension(oid.subjectKeyIdentifier, new ASN1OctetString(keyIdentifier(subject))),
+    extension(oid.authorityKeyIdentifier, sequence(implicit(0, keyIdentifier(issuer)))),
+  ]
   const tbsCertificate = sequence(
-    contextTag(0, ASN1Form.Constructed, encodeASN1(new ASN1Integer(2n))), // version 3
+    explicit(0, new ASN1Integer(2n)), // version 3
     new ASN1Integer(BigInt(`0x01${randomBytes(15).toString('hex')}`)),
     algorithm,
     distinguishedName(issuer.name),
     sequence(...validity.map(utcTime)),
     distinguishedName(subject.name),
-    alreadyEncoded(subject.publicKey.export({ type: 'spki', format: 'der' })),
-    contextTag(
-      3,
-      ASN1Form.Constructed,
-      encodeASN1(
-        sequence(
-          ...extensions,
-          extension(oid.subjectKeyIdentifier, false, new ASN1OctetString(keyIdentifier(subject.publicKey))),
-          extension(
-            oid.authorityKeyIdentifier,
-            false,
-            sequence(contextTag(0, ASN1Form.Primitive, keyIdentifier(issuer.publicKey))),
-          ),
-        ),
-      ),
-    ),
+    // The encoder writes the header again: of the key of a P-256 pair, one byte of tag and one of length.
+    value(ASN1Class.Universal, ASN1Form.Constructed, 16, publicKeyOf(subject).subarray(2)),
+    explicit(3, sequence(...extensions, ...identifiers)),
   )
   const signature = sign('sha256', encodeASN1(tbsCertificate), issuer.privateKey)
   const der = encodeASN1(
@@ -184,19 +175,25 @@ function objectId(dotted: string): ASN1Encodable {
   return new ASN1ObjectIdentifier(encodeObjectIdentifier(dotted))
 }
 
-function extension(id: string, critical: boolean, value: ASN1Encodable): ASN1Encodable {
-  const content = new ASN1OctetString(encodeASN1(value))
-  // `critical` is false by default, and DER forbids writing a default.
-  return critical ? sequence(objectId(id), new ASN1Boolean(true), content) : sequence(objectId(id), content)
+/** An extension is not critical by default, and DER forbids writing a default. */
+const critical = new ASN1Boolean(true)
+
+function extension(id: string, content: ASN1Encodable, ...isCritical: ASN1Encodable[]): ASN1Encodable {
+  return sequence(objectId(id), ...isCritical, new ASN1OctetString(encodeASN1(content)))
 }
 
-/** RFC 5280 section 4.2.1.6: 2 is a DNS name, 7 an IP address. */
-function generalName(tag: 2 | 7, value: Uint8Array): ASN1Encodable {
-  return contextTag(tag, ASN1Form.Primitive, value)
+/** A value inside another tag. */
+function explicit(tag: number, inner: ASN1Encodable): ASN1Encodable {
+  return value(ASN1Class.ContextSpecific, ASN1Form.Constructed, tag, encodeASN1(inner))
 }
 
-function contextTag(tag: number, form: ASN1Form, contents: Uint8Array): ASN1Encodable {
-  return { class: ASN1Class.ContextSpecific, form, tag, contents: () => contents }
+/** A value with another tag in place of its own. */
+function implicit(tag: number, contents: Uint8Array): ASN1Encodable {
+  return value(ASN1Class.ContextSpecific, ASN1Form.Primitive, tag, contents)
+}
+
+function value(type: ASN1Class, form: ASN1Form, tag: number, contents: Uint8Array): ASN1Encodable {
+  return { class: type, form, tag, contents: () => contents }
 }
 
 function distinguishedName(commonName: string): ASN1Encodable {
@@ -217,21 +214,11 @@ function utcTime(epochMs: number): ASN1Encodable {
   )
 }
 
-/** A SEQUENCE that Node.js has already encoded, without its header, which the encoder writes again. */
-function alreadyEncoded(der: Buffer): ASN1Encodable {
-  // The key of a P-256 pair is shorter than 128 bytes: its header is one byte of tag and one of length.
-  return {
-    class: ASN1Class.Universal,
-    form: ASN1Form.Constructed,
-    tag: 16,
-    contents: () => der.subarray(2),
-  }
+/** RFC 5280 section 4.2.1.2 leaves the method open; this is a digest over the whole public key structure. */
+function keyIdentifier(holder: Holder): Uint8Array {
+  return createHash('sha256').update(publicKeyOf(holder)).digest().subarray(0, 20)
 }
 
-/** RFC 5280 section 4.2.1.2 leaves the method open; this is a digest over the whole public key structure. */
-function keyIdentifier(publicKey: KeyObject): Uint8Array {
-  return createHash('sha256')
-    .update(publicKey.export({ type: 'spki', format: 'der' }))
-    .digest()
-    .subarray(0, 20)
+function publicKeyOf({ publicKey }: Holder): Buffer {
+  return publicKey.export({ type: 'spki', format: 'der' })
 }
