@@ -42,6 +42,7 @@ const mistakes: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['--page-port', '80a'],
     ['--host', 'https://x'],
     ['--callback-ca', '/nowhere/ca.pem'],
+    ['--callback-ca', '/dev/zero'],
     ['--callback-ca', 'package.json'],
     ['--state', 'package.json'],
     ['--write-env', '/nowhere/.env'],

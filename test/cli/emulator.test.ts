@@ -180,13 +180,6 @@ describe('what cannot work is one sentence and exit code 2', () => {
     expect(stderr).toMatch(/^\S.*TMPDIR.*\n$/)
   })
 
-  // Windows has no such file.
-  test.skipIf(!existsSync('/dev/zero'))('a file that never ends', async () => {
-    const { code, stderr } = await run(['emulator', '--callback-ca', '/dev/zero'])
-    expect(code).toBe(2)
-    expect(stderr).toMatch(/^--callback-ca .*\n$/)
-  })
-
   test.each(['--port', '--page-port'])('%s that is taken', async (flag) => {
     await using other = await startEmulator()
     const { port } = new URL(other.baseUrl)
