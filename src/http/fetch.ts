@@ -129,8 +129,11 @@ export async function responseOf({ header, pieces, status }: Head): Promise<Http
   return { status, header, body: new TextDecoder().decode(bytes.bytes), bodyComplete }
 }
 
-async function* piecesOf(response: FetchResponseLike): AsyncGenerator<Uint8Array> {
-  const { body } = response
+async function* piecesOf(
+  response: FetchResponseLike & { readonly bodyUsed?: unknown },
+): AsyncGenerator<Uint8Array> {
+  const { body, bodyUsed } = response
+  if (bodyUsed === true) throw new TypeError('the Response was read before: a mock makes one for each call')
   if (body === null) return
   if (isAsyncIterable(body)) yield* body
   else yield new TextEncoder().encode(await response.text())

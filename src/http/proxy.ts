@@ -32,11 +32,13 @@ export function configuredProxy(): HttpProxy | undefined {
     Object.assign(address, { pathname: '', search: '', hash: '' })
     // An empty variable counts as not set, unlike for undici.
     const noProxy = process.env.no_proxy || process.env.NO_PROXY || ''
+    // As they are written for other programs: with a scheme or a last dot, behind semicolons, `*` among others.
+    const hosts = noProxy.split(/[\s,;]+/).map((host) => host.replace(/^\w+:\/\/|\.$/g, ''))
     return {
       url: address.href,
       name: `${host}, which ${variable} names`,
       hasCredentials: username !== '',
-      noProxy,
+      noProxy: hosts.includes('*') ? '*' : hosts.join(),
     }
   }
   // The address is not shown, because it may hold a password.

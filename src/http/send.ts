@@ -330,7 +330,7 @@ function answerOf(
     status,
     body,
     bodyComplete,
-    retryAfterMs: parseRetryAfterMs(header('retry-after')),
+    retryAfterMs: parseRetryAfterMs(header('retry-after'), header('date')),
     // A 201 has an id, which only the service can give: not looked at, because this is what each create costs most.
     intermediary: isCreated(status) ? undefined : intermediaryOf(response),
     requestId: requestIdOf(header, () => [...secrets(), ...(secretsIn?.(body) ?? [])]),
@@ -352,8 +352,12 @@ function answerOf(
   }
 }
 
-/** Reads `Retry-After`, seconds or an HTTP date (RFC 9110 section 10.2.3), as milliseconds from now. */
-function parseRetryAfterMs(value: string | undefined): number | undefined {
+/**
+ * Reads `Retry-After`, seconds or an HTTP date (RFC 9110 section 10.2.3), as milliseconds from now.
+ *
+ * @param sent - the server's `Date`: its clock and ours may differ
+ */
+function parseRetryAfterMs(value: string | undefined, sent: string | undefined): number | undefined {
   const text = value?.trim()
   if (text === undefined || text.length > 100) return undefined
   // A value with more digits is ignored: it would be centuries.
@@ -362,7 +366,8 @@ function parseRetryAfterMs(value: string | undefined): number | undefined {
   if (!/^[A-Z][a-z]{2,8},? /.test(text)) return undefined
   // The form of C's `asctime` has no zone, and is GMT like the others (RFC 9110 section 5.6.7).
   const date = Date.parse(/\d\d:\d\d \d{4}$/.test(text) ? `${text} GMT` : text)
-  return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now())
+  const now = Date.parse(sent ?? '') || Date.now()
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now)
 }
 
 /** Headers in which services, load balancers and networks name a request. */

@@ -32,6 +32,13 @@ describe('a fetch may answer with', () => {
     await expect(client.unsubscribe(1)).rejects.toMatchObject({ status: 199, body: 'what arrived' })
   })
 
+  test('a Response that a mock gives twice, which is named', async () => {
+    const response = new Response('{"subscription_id":7}', { status: 201 })
+    const client = fakeService().client({ auth, fetch: async () => response })
+    await client.createSubscription(subscription)
+    await expect(client.createSubscription(subscription)).rejects.toThrow('the Response was read before')
+  })
+
   test.each<[string, unknown]>([
     ['nothing', undefined],
     ['text', 'created'],

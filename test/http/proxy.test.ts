@@ -89,6 +89,15 @@ describe('a proxy from the environment', () => {
     expect(configuredProxy()?.noProxy).toBe('127.0.0.9')
   })
 
+  test.each([
+    ['https://a.example., b.example;c.example', 'a.example,b.example,c.example'],
+    ['localhost,*', '*'],
+  ])('%j is read as other programs write it', (noProxy, read) => {
+    vi.stubEnv('HTTPS_PROXY', 'http://proxy.example:3128')
+    vi.stubEnv('NO_PROXY', noProxy)
+    expect(configuredProxy()?.noProxy).toBe(read)
+  })
+
   test('loopback addresses are reached directly', async () => {
     await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl })
     vi.stubEnv('HTTPS_PROXY', proxy.url)

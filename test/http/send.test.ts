@@ -229,6 +229,14 @@ describe('waiting between attempts', () => {
     expect(error).toMatchObject({ status: 429, retryAfterMs })
   })
 
+  test("a date counts from the server's Date, because clocks differ", async () => {
+    vi.setSystemTime('2026-11-21T11:50:00Z')
+    const dates = { date: 'Sat, 21 Nov 2026 12:00:00 GMT', 'retry-after': 'Sat, 21 Nov 2026 12:00:05 GMT' }
+    service.onCall = answer(429, dates)
+    const error = await settled(service.client({ retry: false }).unsubscribe(1))
+    expect(error).toMatchObject({ retryAfterMs: 5_000 })
+  })
+
   test.each(['America/New_York', 'Asia/Tokyo'])(
     'the date of asctime is GMT on a machine in %s',
     async (zone) => {
