@@ -361,6 +361,19 @@ describe.concurrent('a disk that fails', () => {
     expect(await readdir(folder.path)).toEqual([])
   })
 
+  test('while a segment gets its last name leaves its deliveries to the next process', async () => {
+    await using folder = await spoolFolder()
+    const first = await folder.open({ deliver: never }, diskThatFailsTo('rename', /\.open$/).files)
+    await keep(first, numbered(1))
+    expect(await first.close({ timeoutMs: 0 })).toBe(1)
+    expect(await folder.names(/\.open$/)).toHaveLength(1)
+    const { deliver, delivered } = recorder()
+    await using second = await folder.open({ deliver })
+    await until(() => second.size === 0)
+    expect(idsOf(delivered)).toEqual(['n1'])
+    expect(folder.damages).toEqual([])
+  })
+
   test('and a write of states that failed leave no file open', async () => {
     await using folder = await spoolFolder()
     let openFiles = 0
@@ -656,6 +669,30 @@ describe.concurrent('damage', () => {
     expect(folder.damages).toEqual([{ file, offset: expect.any(Number) }])
     while ((await folder.names())[0] === name) await realTime(2)
     expect(await folder.names()).toEqual([`${name}.damaged`])
+  })
+
+  test('of the open segment stays for inspection: only a whole one is emptied by the next append', async () => {
+    await using folder = await spoolFolder()
+    const { deliver, delivered } = recorder(({ notification }) => {
+      if (notification.id === 'n2') throw new Error('away')
+      return notification.id === 'n3' ? never() : undefined
+    })
+    const spool = await folder.open({ deliver })
+    await keep(spool, numbered(1))
+    await until(() => spool.size === 0)
+    await keep(spool, numbered(2))
+    await until(() => delivered.length === 2)
+    const [name = ''] = await folder.names()
+    const file = join(folder.path, name)
+    const text = await readFile(file, 'utf8')
+    expect(text).not.toContain('n1')
+    await writeFile(file, text.replace('n2', 'N2'))
+    await until(() => spool.size === 0)
+    expect(folder.damages).toEqual([{ file, offset: 1 }])
+    await keep(spool, numbered(3))
+    const after = await readFile(file, 'utf8')
+    expect([after.includes('N2'), after.includes('n3')]).toEqual([true, true])
+    expect(await spool.close({ timeoutMs: 0 })).toBe(1)
   })
 
   test('of a dead letter is reported, and the letter kept as `….damaged`', async () => {
