@@ -2,7 +2,18 @@ import type { Delivery } from 'notification-subscriber'
 import type { DeliverySpool, StuckDelivery } from 'notification-subscriber/spool'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { recordingLogger } from '../support/recording-logger.js'
-import { idsOf, keep, lettersOf, never, numbered, realTime, recorder, spoolFolder, until } from './support.js'
+import {
+  diskThatFailsTo,
+  idsOf,
+  keep,
+  lettersOf,
+  never,
+  numbered,
+  realTime,
+  recorder,
+  spoolFolder,
+  until,
+} from './support.js'
 
 const failing = () => Promise.reject(new Error('the queue is away'))
 const fail = () => {
@@ -97,6 +108,27 @@ describe('a delivery that fails', () => {
     await using _spool = await folder.open(options)
     await passUntil(() => delivered.length === 13)
     expect(reports).toEqual([])
+  })
+
+  test.each([
+    ['first', 0],
+    ['second', 1],
+  ])('on a disk that cannot be read before its %s attempt is read again after 10 s', async (_which, done) => {
+    await using folder = await spoolFolder()
+    const disk = diskThatFailsTo('read')
+    disk.isBroken = done === 0
+    const { deliver, delivered } = recorder(() => {
+      disk.isBroken = delivered.length === done
+      if (disk.isBroken) throw new Error('away')
+    })
+    await using spool = await folder.open({ deliver }, disk.files)
+    await keep(spool, numbered(1))
+    await passUntil(() => disk.failures === 1)
+    disk.isBroken = false
+    await pass(8 * second)
+    expect([delivered.length, disk.failures]).toEqual([done, 1])
+    await pass(3 * second)
+    expect([delivered.length, spool.size]).toEqual([done + 1, 0])
   })
 
   test('is reported once an hour from the tenth failure on, and never given up unasked', async () => {
