@@ -14,7 +14,6 @@ export type HeadersLike =
 export class RequestHeaders {
   readonly #headers: Record<string, unknown>
   readonly #rawHeaders: readonly string[]
-  readonly #shown: readonly unknown[]
 
   /**
    * @param headers - as they are shown now, perhaps changed by the app: `Headers`, or a plain object. `Headers` joins
@@ -24,18 +23,20 @@ export class RequestHeaders {
    */
   constructor(headers: unknown, rawHeaders: readonly string[] = []) {
     this.#headers = Object(headers)
-    this.#shown = Object.entries(this.#headers).flat()
     this.#rawHeaders = rawHeaders
   }
 
   /** Every value of a header. */
   valuesOf(name: string): readonly unknown[] {
     const lowerCase = name.toLowerCase()
-    const { get } = this.#headers
-    const isWeb = typeof get === 'function'
-    const values = valuesIn(isWeb ? [lowerCase, get.call(this.#headers, lowerCase)] : this.#shown, lowerCase)
+    const [headers, raw] = [this.#headers, this.#rawHeaders]
+    const { get } = headers
+    const values =
+      typeof get === 'function'
+        ? valuesIn([lowerCase], lowerCase, () => get.call(headers, lowerCase))
+        : valuesIn(Object.keys(headers), lowerCase, (shown) => headers[shown])
     if (values.length !== 1) return values
-    const sent = valuesIn(this.#rawHeaders, lowerCase)
+    const sent = valuesIn(raw, lowerCase, (_, index) => raw[index + 1], 2)
     return sent.length > 1 ? sent : values
   }
 
@@ -46,15 +47,20 @@ export class RequestHeaders {
   }
 }
 
-/** The values of a header in a list of names and values. A list of values counts as those values. */
-function valuesIn(namesAndValues: readonly unknown[], lowerCaseName: string): readonly unknown[] {
+/** The values of a header, which stands at every `step`th of the names. A list of values counts as those values. */
+function valuesIn(
+  names: readonly string[],
+  lowerCaseName: string,
+  valueAt: (name: string, index: number) => unknown,
+  step = 1,
+): readonly unknown[] {
   let values = none
-  for (let index = 0; index < namesAndValues.length; index += 2) {
-    const name = String(namesAndValues[index])
-    const value = namesAndValues[index + 1]
-    if (name.length !== lowerCaseName.length || value === undefined || value === null) continue
-    if (name.toLowerCase() === lowerCaseName)
-      values = values === none && !Array.isArray(value) ? [value] : values.concat(value)
+  for (let index = 0; index < names.length; index += step) {
+    const name = String(names[index])
+    if (name.length !== lowerCaseName.length || name.toLowerCase() !== lowerCaseName) continue
+    const value = valueAt(name, index)
+    if (value === undefined || value === null) continue
+    values = values === none && !Array.isArray(value) ? [value] : values.concat(value)
   }
   return values
 }
