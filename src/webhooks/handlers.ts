@@ -1,10 +1,6 @@
 /** The types of handlers, and a check of the type that a handler is registered for. */
 import type { Log } from '../logger.js'
-import {
-  type DocumentedNotificationType,
-  documentedNotificationTypes,
-  notificationTypes,
-} from '../notification-types.js'
+import { documentedNotificationTypes, notificationTypes } from '../notification-types.js'
 import { nearestName } from '../shared/text.js'
 import type { Delivery, NoPayloadSchemas, Notification, PayloadSchemas } from './schemas.js'
 
@@ -35,11 +31,6 @@ export type NotificationHandler<
   Type extends string = string,
   Payloads extends PayloadSchemas = NoPayloadSchemas,
 > = (notification: Notification<Type, Payloads>, context: DeliveryContext<Payloads>) => unknown
-
-/** Names that an editor can suggest for `notification.type`. */
-export type SuggestedType<Payloads extends PayloadSchemas> =
-  | DocumentedNotificationType
-  | (keyof Payloads & string)
 
 /** Logs that a handler is registered for a type that is not documented: the name may be misspelt. */
 export function logUndocumentedType(type: string, log: Log): void {

@@ -1,10 +1,11 @@
 /** The receiver of callbacks, as an app uses it. `core.ts` answers them. */
 import * as z from 'zod'
+import type { DocumentedNotificationType } from '../notification-types.js'
 import { objectWith } from '../shared/validation.js'
 import { settlesWithin } from '../shared/waits.js'
 import { closeServer } from './closing.js'
 import { type CallbackAnswer, ReceiverCore, receiverCore } from './core.js'
-import type { NotificationHandler, SuggestedType } from './handlers.js'
+import type { NotificationHandler } from './handlers.js'
 import { type HeadersLike, RequestHeaders } from './headers.js'
 import type { CallbackServer } from './node-types.js'
 import { check, type DeliveryReceiverOptions, delaySchema, optionsSchema, routeError } from './options.js'
@@ -69,7 +70,10 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
     type: string extends Type ? string : `a documented type, or .on<string>(type, handler)${string}`,
     handler: NotificationHandler<Type, Payloads>,
   ): this
-  on<Type extends SuggestedType<Payloads>>(type: Type, handler: NotificationHandler<Type, Payloads>): this
+  on<Type extends DocumentedNotificationType | (keyof Payloads & string)>(
+    type: Type,
+    handler: NotificationHandler<Type, Payloads>,
+  ): this
   on(type: string, handler: NotificationHandler<string, Payloads>): this {
     check('The delivery receiver', z.object({ type: z.string(), handler: z.function() }), { type, handler })
     this.#core.addHandler(type, handler)
@@ -142,8 +146,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
     const { timeoutMs } = options
     const { deliveries } = this.#core
     const drained = deliveries.whenIdle()
-    if (timeoutMs === undefined) await drained
-    else await settlesWithin(timeoutMs, drained)
+    await (timeoutMs === undefined ? drained : settlesWithin(timeoutMs, drained))
     return deliveries.count
   }
 
