@@ -10,7 +10,7 @@ import {
   tokenAnswer,
 } from '../support/fake-service.js'
 import { NaiveStore } from '../support/naive-store.js'
-import { type LogLine, recordingLogger } from '../support/recording-logger.js'
+import { recordingLogger } from '../support/recording-logger.js'
 
 let service: FakeService
 let store: NaiveStore
@@ -26,8 +26,14 @@ afterEach(() => {
 const clientWith = (tokenCache: object, auth: object = {}) =>
   service.client({ auth: { ...credentials, tokenCache: tokenCache as KeyValueStore, ...auth } })
 
-const isFailure = ([fields]: LogLine) => 'event' in fields && fields.event === 'token-cache.failed'
-const isNotKept = ([fields]: LogLine) => 'event' in fields && fields.event === 'token-cache.not-kept'
+/** A client with this store, and the lines that it logged of an event. */
+function loggedClientWith(tokenCache: KeyValueStore) {
+  const { lines, ...logger } = recordingLogger()
+  const client = service.client({ auth: { ...credentials, tokenCache }, logger })
+  return { client, linesOf: (event: string) => lines.filter(([fields]) => Object(fields).event === event) }
+}
+
+const storedTokens = () => [...store.entries.values()].map(({ value }) => JSON.parse(value).accessToken)
 
 describe('tokenCache', () => {
   test('a second process uses the token of the first', async () => {
@@ -115,13 +121,10 @@ describe('tokenCache', () => {
 
   test('a token that has expired on arrival is not stored', async () => {
     service.onToken = () => tokenAnswer('token', 0)
-    const { lines, ...logger } = recordingLogger()
-    const auth = { ...credentials, tokenCache: store }
-    await service.client({ auth, logger }).getAccessToken()
+    const { client, linesOf } = loggedClientWith(store)
+    await client.getAccessToken()
     expect(store.entries.size).toBe(0)
-    expect(lines.map(([fields]) => fields)).not.toContainEqual(
-      expect.objectContaining({ event: 'token.obtained' }),
-    )
+    expect(linesOf('token.obtained')).toEqual([])
   })
 
   test('a store that keeps an entry beyond its end does not prolong the token', async () => {
@@ -139,7 +142,7 @@ describe('tokenCache', () => {
       count === 1 ? new Response('', { status: 401 }) : Response.json({ subscription_id: 1 }, { status: 201 })
     await client.createSubscription(subscription)
     await vi.advanceTimersByTimeAsync(0)
-    expect([...store.entries.values()].map(({ value }) => JSON.parse(value).accessToken)).toEqual(['token-2'])
+    expect(storedTokens()).toEqual(['token-2'])
   })
 
   test('a rejected token that the store cannot remove is not taken over again', async () => {
@@ -173,7 +176,7 @@ describe('tokenCache', () => {
     await second.createSubscription(subscription)
     await vi.advanceTimersByTimeAsync(0)
     expect(service.tokenRequests).toHaveLength(2)
-    expect([...store.entries.values()].map(({ value }) => JSON.parse(value).accessToken)).toEqual(['token-2'])
+    expect(storedTokens()).toEqual(['token-2'])
   })
 
   test('a slow delete of the rejected token does not hit the new one', async () => {
@@ -189,7 +192,7 @@ describe('tokenCache', () => {
     service.onCall = rejecting('token-1')
     await clientWith(slow).createSubscription(subscription)
     await vi.advanceTimersByTimeAsync(100)
-    expect([...store.entries.values()].map(({ value }) => JSON.parse(value).accessToken)).toEqual(['token-2'])
+    expect(storedTokens()).toEqual(['token-2'])
   })
 
   test.each(['', 'two words', 'a\r\nb'])(
@@ -236,15 +239,14 @@ describe('tokenCache', () => {
         throw thrown
       }
       for (const operation of ['get', 'set', 'delete'] as const) {
-        const { lines, ...logger } = recordingLogger()
         const tokenCache = Object.assign(new NaiveStore(), { [operation]: fails })
-        const client = service.client({ auth: { ...credentials, tokenCache }, logger })
+        const { client, linesOf } = loggedClientWith(tokenCache)
         const rejected = await client.getAccessToken()
         await vi.advanceTimersByTimeAsync(0)
         service.onCall = rejecting(rejected)
         await client.createSubscription(subscription)
         await vi.advanceTimersByTimeAsync(0)
-        expect(lines.filter(isFailure)).toEqual([
+        expect(linesOf('token-cache.failed')).toEqual([
           [{ event: 'token-cache.failed', operation, reason, countsAsEmptyMs: 30_000 }, expect.any(String)],
         ])
       }
@@ -324,12 +326,11 @@ describe('what a store is given', () => {
       set: async (key, value) => Boolean(kept.set(key, value)),
       delete: async (key) => kept.delete(key),
     }
-    const { lines, ...logger } = recordingLogger()
-    const client = service.client({ auth: { ...credentials, tokenCache: store }, logger })
+    const { client, linesOf } = loggedClientWith(store)
     const warningsAfterNextToken = async () => {
       await client.getAccessToken()
       await vi.advanceTimersByTimeAsync(60_000)
-      return lines.filter(isNotKept).length
+      return linesOf('token-cache.not-kept').length
     }
     expect(await warningsAfterNextToken()).toBe(1)
     expect(await warningsAfterNextToken()).toBe(1)
@@ -351,14 +352,13 @@ describe('what a store is given', () => {
       set() {},
       delete() {},
     }
-    const { lines, ...logger } = recordingLogger()
-    const client = service.client({ auth: { ...credentials, tokenCache: store }, logger })
+    const { client, linesOf } = loggedClientWith(store)
     await client.getAccessToken()
     await vi.advanceTimersByTimeAsync(60_000)
-    expect(lines.filter(isNotKept)).toEqual([])
+    expect(linesOf('token-cache.not-kept')).toEqual([])
     await client.getAccessToken()
     await vi.advanceTimersByTimeAsync(0)
-    expect(lines.filter(isNotKept)).toHaveLength(1)
+    expect(linesOf('token-cache.not-kept')).toHaveLength(1)
   })
 
   test('and keeps until the token expires is no warning', async () => {
@@ -373,10 +373,10 @@ describe('what a store is given', () => {
       },
       delete: (key) => naive.delete(key),
     }
-    const { lines, ...logger } = recordingLogger()
-    await service.client({ auth: { ...credentials, tokenCache: store }, logger }).getAccessToken()
+    const { client, linesOf } = loggedClientWith(store)
+    await client.getAccessToken()
     await vi.advanceTimersByTimeAsync(2_000)
-    expect(lines.filter(isNotKept)).toEqual([])
+    expect(linesOf('token-cache.not-kept')).toEqual([])
   })
 })
 

@@ -1,12 +1,6 @@
 /** Whole addresses are tested where they are given: test/subscriptions/schemas.test.ts, test/client/options.test.ts. */
 import { expect, test } from 'vitest'
-import {
-  callbackUrlProblem,
-  parsedUrl,
-  urlProblem,
-  withoutEndingSlashes,
-  withoutQuery,
-} from '../../src/shared/addresses.js'
+import { callbackUrlProblem, parsedUrl, urlProblem, withoutQuery } from '../../src/shared/addresses.js'
 
 test.each([
   ['https://a.example/b', 'https://a.example/b'],
@@ -25,15 +19,6 @@ test('an address with letters beyond ASCII is read as often as it is asked for',
 
 test.each(['', 'a.example', '/path', 'https://'])('%j is no absolute URL', (text) => {
   expect(parsedUrl(text)).toBeUndefined()
-})
-
-test.each([
-  ['/a//', '/a'],
-  ['//a/b', '//a/b'],
-  ['///', ''],
-  ['', ''],
-])('slashes at the end of %j are left out', (path, rest) => {
-  expect(withoutEndingSlashes(path)).toBe(rest)
 })
 
 test.each([
