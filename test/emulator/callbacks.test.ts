@@ -91,23 +91,20 @@ describe('who is notified (docs/service.md, Delivery)', () => {
 })
 
 describe('failed callbacks (docs/service.md, States)', () => {
+  const late = 'The callback was not answered within 1000 ms'
   const failures: [string, Reaction, string | RegExp][] = [
     ['an answer of 500', 500, 'The callback was answered with status 500'],
     ['an answer of 404', 404, 'The callback was answered with status 404'],
-    [
-      'a redirect, which is not followed',
-      { redirectTo: '/elsewhere' },
-      'The callback was answered with status 307',
-    ],
+    ['a redirect, which is not followed', { redirectTo: '/elsewhere' }, /answered with status 307$/],
     ['a broken connection', 'break', /closed|reset|disconnected/],
-    ['no answer in time', 'hang', 'The callback was not answered within 1000 ms'],
+    ['no answer in time', 'hang', late],
     ['an answer that breaks off', 'cut', /closed|terminated|aborted/],
-    ['an answer that never ends', 'endless', 'The callback was not answered within 1000 ms'],
-    ['an answer that does not end in time', 'half', 'The callback was not answered within 1000 ms'],
+    ['an answer that never ends', 'endless', late],
+    ['an answer that does not end in time', 'half', late],
   ]
   // At the same time: some of them wait for the time limit.
   test.concurrent.each(failures)('%s is a failure and is not retried', async (_, reaction, message) => {
-    const timesOut = reaction === 'hang' || reaction === 'half' || reaction === 'endless'
+    const timesOut = message === late
     await using emulator = await startEmulator({ callbackTimeoutMs: timesOut ? 1_000 : 10_000 })
     await using receiver = await Receiver.start(emulator)
     await created(emulator, { url: receiver.url })
