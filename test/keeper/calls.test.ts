@@ -1,6 +1,6 @@
 /** Lost, late and contradictory answers of the service. */
 import { describe, expect, test } from 'vitest'
-import { minute, second } from './convergence/world.js'
+import { minute, second, type World } from './convergence/world.js'
 import { agents, nodeOf, problemCodes, settledWorld, statesOf, tellStories, worldOf } from './stories.js'
 
 tellStories()
@@ -64,15 +64,6 @@ describe('a create whose answer is lost', () => {
       expect(problemCodes(nodeOf(world))).toEqual([])
     },
   )
-
-  test('and that had no effect is made again', async () => {
-    const world = worldOf({ users: 1 })
-    world.nextOutcomes.push({ kind: 'reset' })
-    world.start()
-    await world.time.advance(3 * minute)
-    expect(world.requestsSince(0)).toEqual(['create agent0', 'create agent0'])
-    expect(statesOf(nodeOf(world))).toEqual({ agent0: 'active' })
-  })
 
   test('keeps the sweep waiting until it is settled, and the sweep reports the user as restored', async () => {
     const world = worldOf({ users: 3 })
@@ -178,17 +169,18 @@ test('an answer without an id that can be read costs one more create per quarter
 })
 
 describe('another subscription in the way', () => {
-  const another = { usernames: ['agent0'], recreateIfExists: false, parameters: {} }
+  const occupy = ({ configuration, service }: World, usernames = ['agent0']) =>
+    service.create({ ...configuration, usernames, recreateIfExists: false, parameters: {} }, 'another app')
 
   test('is replaced once a day if it is identical, and that is a gap', async () => {
     const world = worldOf({ users: 1 })
-    world.service.create({ ...another, ...world.configuration, parameters: {} }, 'another app')
+    occupy(world)
     const node = world.start(undefined, false)
     expect(await world.settled(node, (keeper) => keeper.sweep())).toMatchObject({ active: 1, restored: 1 })
     expect(world.causes).toEqual(['agent0 replaced'])
     expect(await world.settled(node, (keeper) => keeper.sweep())).toMatchObject({ active: 1, restored: 0 })
     world.end(['agent0'])
-    world.service.create({ ...another, ...world.configuration, parameters: {} }, 'another app')
+    occupy(world)
     // Every fourth proof is by the id, which is wrong now.
     for (let count = 0; count < 3; count++) await world.settled(node, (keeper) => keeper.sweep())
     const again = await world.settled(node, (keeper) => keeper.sweep())
@@ -201,7 +193,7 @@ describe('another subscription in the way', () => {
 
   test('is left alone with `report`', async () => {
     const world = worldOf({ users: 1, keeper: { existing: 'report' } })
-    world.service.create({ ...another, ...world.configuration, parameters: {} }, 'another app')
+    occupy(world)
     world.start()
     await world.time.advance(20 * minute)
     expect(world.requests.map(({ kind }) => kind)).not.toContain('recreate')
@@ -211,8 +203,7 @@ describe('another subscription in the way', () => {
 
   test('costs one attempt per interval for all processes together, and ends with the obstacle', async () => {
     const world = worldOf({ users: 2 })
-    const joint = { ...another, ...world.configuration, usernames: ['agent0', 'other'], parameters: {} }
-    const obstacle = world.service.create(joint, 'another app')
+    const obstacle = occupy(world, ['agent0', 'other'])
     for (let count = 0; count < 3; count++) world.start()
     await world.time.advance(30 * minute)
     const before = world.requestsSince(0).filter((each) => each.endsWith('agent0')).length

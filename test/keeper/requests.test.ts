@@ -1,7 +1,16 @@
 /** How many requests a keeper costs. */
 import { describe, expect, test } from 'vitest'
 import { defaultConfiguration, hour, minute, second } from './convergence/world.js'
-import { agents, nodeOf, problemCodes, settledWorld, statesOf, tellStories, worldOf } from './stories.js'
+import {
+  agents,
+  nodeOf,
+  problemCodes,
+  problemsOf,
+  settledWorld,
+  statesOf,
+  tellStories,
+  worldOf,
+} from './stories.js'
 
 tellStories()
 
@@ -68,11 +77,10 @@ describe('a user whom the service refuses', () => {
     await world.time.advance(8 * second)
     expect(problemCodes(node)).not.toContain('REFUSED')
     await world.time.advance(20 * minute)
-    const refused = () =>
-      node.process.run(() => node.keeper.status()).problems.find(({ code }) => code === 'REFUSED')
-    expect(refused()?.usernames?.slice().sort()).toEqual(agents(7))
-    expect(refused()?.message).toMatch(/^("agent\d", ){4}"agent\d" and 2 more: /)
-    expect(refused()?.error).toMatchObject({ status: 422 })
+    const refused = problemsOf(node).find(({ code }) => code === 'REFUSED')
+    expect(refused?.usernames?.slice().sort()).toEqual(agents(7))
+    expect(refused?.message).toMatch(/^("agent\d", ){4}"agent\d" and 2 more: /)
+    expect(refused?.error).toMatchObject({ status: 422 })
     for (const name of agents(6)) world.refused.delete(name)
     world.wanted.delete('agent6')
     await world.time.advance(20 * minute)

@@ -1,7 +1,16 @@
 /** A route is wrong if it does not find an id that the service gave just now. */
 import { describe, expect, test } from 'vitest'
 import { hour, minute } from './convergence/world.js'
-import { agents, nodeOf, problemCodes, settledWorld, statesOf, tellStories, worldOf } from './stories.js'
+import {
+  agents,
+  nodeOf,
+  problemCodes,
+  problemsOf,
+  settledWorld,
+  statesOf,
+  tellStories,
+  worldOf,
+} from './stories.js'
 
 tellStories()
 
@@ -12,7 +21,7 @@ describe('on a service whose update and unsubscribe live elsewhere', () => {
     const node = world.start()
     await world.time.advance(40 * minute)
     expect(problemCodes(node)).toEqual(['ROUTES'])
-    const [problem] = node.process.run(() => node.keeper.status()).problems
+    const [problem] = problemsOf(node)
     expect(problem?.message).toContain('`routes.update`')
     expect(problem?.message).toContain('`routes.unsubscribe`')
     expect(problem?.error).toMatchObject({ code: 'SUBSCRIPTION_NOT_FOUND', status: 404 })

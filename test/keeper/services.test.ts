@@ -1,93 +1,31 @@
 /** Records belong to a service: another one on the same store, or one that was reset, is neither believed nor harmed. */
 import { NotificationClient } from 'notification-subscriber'
-import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
-import { type KeeperClient, SubscriptionKeeper } from 'notification-subscriber/keeper'
 import { describe, expect, test } from 'vitest'
+import { Bench, ownClient } from './bench.js'
 import { agents } from './stories.js'
 
-const callbackUrl = 'https://app.example.com/notifications'
-
-/** A service with a client, and a keeper on the store. */
-class Environment implements AsyncDisposable {
-  readonly emulator: Emulator
-  readonly client: NotificationClient
-  readonly keeper: SubscriptionKeeper
-  readonly gaps: string[] = []
-
-  private constructor(emulator: Emulator, store: Map<string, string>, usernames: string[], service?: string) {
-    this.emulator = emulator
-    this.client = new NotificationClient(emulator.clientOptions)
-    const { client } = this
-    const own: KeeperClient = {
-      ...(service !== undefined && { service }),
-      tryCreateSubscription: (...call) => client.tryCreateSubscription(...call),
-      unsubscribe: (...call) => client.unsubscribe(...call),
-      updateSubscriptionParameters: (...call) => client.updateSubscriptionParameters(...call),
-    }
-    this.keeper = new SubscriptionKeeper({
-      client: service === undefined ? client : own,
-      name: 'coaching',
-      store,
-      usernames,
-      notificationTypes: ['behavioral'],
-      callbackUrl,
-      parameters: { token: 'of the keeper' },
-      maxRequestsPerSecond: 1_000,
-      onGap: ({ username, cause }) => this.gaps.push(`${username} ${cause}`),
-      logger: false,
-    })
-  }
-
-  /** @param service - what the client says of its service. Default: its address and tenant */
-  static async start(
-    store: Map<string, string>,
-    usernames: string[],
-    service?: string,
-  ): Promise<Environment> {
-    return new Environment(await startEmulator(), store, usernames, service)
-  }
-
-  /** Another program of the same customer. */
-  async subscribeOthers(usernames: readonly string[]): Promise<void> {
-    for (const username of usernames) {
-      await this.client.createSubscription({
-        notificationTypes: ['call-score'],
-        usernames: [username],
-        callbackUrl: 'https://other.example.com/notifications',
-        parameters: { token: 'of the other program' },
-      })
-    }
-  }
-
-  get tokens(): Record<string, string | undefined> {
-    return Object.fromEntries(
-      this.emulator.subscriptions.map(({ parameters, usernames }) => [usernames.join(), parameters.token]),
-    )
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.keeper.stop()
-    await this.client.close()
-    await this.emulator.close()
-  }
-}
-
-const othersTokens = { zoe: 'of the other program', yan: 'of the other program' }
-const own = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, 'of the keeper']))
+const own = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, 'first']))
 
 describe('another service on the same store', () => {
   test('begins anew: no id of the first is updated or ended there', async () => {
     const store = new Map<string, string>()
-    await using lab = await Environment.start(store, agents(3))
-    await lab.keeper.sweep()
-    await using production = await Environment.start(store, agents(2))
-    await production.subscribeOthers(['zoe', 'yan'])
-    const report = await production.keeper.sweep()
-    expect(report).toMatchObject({ active: 2, created: 2, removed: 0, problems: [] })
-    expect(production.tokens).toEqual({ ...othersTokens, ...own(agents(2)) })
-    expect(await production.keeper.unsubscribeAll()).toMatchObject({ removed: 2 })
-    expect(production.tokens).toEqual(othersTokens)
-    expect(lab.tokens).toEqual(own(agents(3)))
+    await using lab = await Bench.start()
+    await lab.keeper({ store, usernames: agents(3) }).sweep()
+    await using production = await Bench.start()
+    for (const username of ['zoe', 'yan'])
+      await production.client.createSubscription({
+        notificationTypes: ['call-score'],
+        usernames: [username],
+        callbackUrl: 'https://other.example.com/notifications',
+        parameters: { token: 'other' },
+      })
+    const others = { zoe: 'other', yan: 'other' }
+    const keeper = production.keeper({ store, usernames: agents(2) })
+    expect(await keeper.sweep()).toMatchObject({ active: 2, created: 2, removed: 0, problems: [] })
+    expect(production.subscribed).toEqual({ ...others, ...own(agents(2)) })
+    expect(await keeper.unsubscribeAll()).toMatchObject({ removed: 2 })
+    expect(production.subscribed).toEqual(others)
+    expect(lab.subscribed).toEqual(own(agents(3)))
   })
 
   test('is another tenant, too, and another user name', async () => {
@@ -107,16 +45,15 @@ describe('another service on the same store', () => {
 test('a service that gives its ids anew: every user is subscribed, and no other program is harmed', async () => {
   const store = new Map<string, string>()
   {
-    await using before = await Environment.start(store, agents(20), 'service')
-    await before.keeper.sweep()
+    await using before = await Bench.start()
+    await before.keeper({ store, usernames: agents(20), client: ownClient(before.client, 'service') }).sweep()
   }
-  const users = [...Array.from({ length: 10 }, (_, index) => `new${index}`), ...agents(20)]
-  await using after = await Environment.start(store, users, 'service')
+  const usernames = [...Array.from({ length: 10 }, (_, index) => `new${index}`), ...agents(20)]
+  await using after = await Bench.start()
+  const keeper = after.keeper({ store, usernames, client: ownClient(after.client, 'service') })
   // New users are first: they get ids that records of others have.
-  await after.keeper.sweep()
-  const report = await after.keeper.sweep()
-  expect(report).toMatchObject({ wanted: 30, active: 30, failed: [] })
-  expect(after.tokens).toEqual(own(users))
-  for (const { subscriptionId, usernames } of after.emulator.subscriptions)
-    expect(after.keeper.subscription(usernames.join())?.subscriptionId).toBe(subscriptionId)
+  await keeper.sweep()
+  expect(await keeper.sweep()).toMatchObject({ wanted: 30, active: 30, failed: [] })
+  expect(after.subscribed).toEqual(own(usernames))
+  for (const name of usernames) expect(keeper.subscription(name)?.subscriptionId).toBe(after.idOf(name))
 })

@@ -2,9 +2,36 @@
 import type { KeyValueStore } from 'notification-subscriber'
 import { describe, expect, test } from 'vitest'
 import { defaultConfiguration, hour, minute, second } from './convergence/world.js'
-import { agents, nodeOf, problemCodes, settledWorld, statesOf, tellStories, worldOf } from './stories.js'
+import {
+  agents,
+  nodeOf,
+  problemCodes,
+  problemsOf,
+  settledWorld,
+  statesOf,
+  tellStories,
+  worldOf,
+} from './stories.js'
 
 tellStories()
+
+/** A store in which one operation is as given. */
+function storeWith(changed: (kept: KeptTexts) => Partial<KeyValueStore>): KeyValueStore {
+  const kept = new KeptTexts()
+  return {
+    get: (key) => kept.get(key),
+    set: (key, value) => kept.set(key, value),
+    delete: (key) => kept.delete(key),
+    compareAndSet: (key, expected, value) => kept.swap(key, expected, value),
+    ...changed(kept),
+  }
+}
+
+class KeptTexts extends Map<string, string> {
+  swap(key: string, expected: string | undefined, value: string): boolean {
+    return this.get(key) === expected && this.set(key, value).has(key)
+  }
+}
 
 const recordKeys = (keys: readonly string[]) => keys.filter((key) => key.startsWith('coaching:user:'))
 
@@ -43,30 +70,26 @@ describe('a store that was emptied', () => {
   })
 })
 
-test('an older copy of the store is believed, and each subscription is looked up by its id', async () => {
-  const world = await settledWorld({ users: 2 })
-  await world.time.advance(20 * minute)
-  world.end(['agent0'])
-  await world.time.advance(20 * minute)
-  expect(world.causes).toEqual(['agent0 ended'])
-  const before = world.ids
-  world.store.rollBack(38 * minute)
-  await world.time.advance(20 * minute)
-  expect(statesOf(nodeOf(world))).toEqual({ agent0: 'active', agent1: 'active' })
-  expect(world.ids.agent1).toBe(before.agent1)
-  expect(world.service.active('keeper')).toHaveLength(2)
-})
-
-test('an older copy makes the id unsure, also without parameters that could prove it', async () => {
-  const configuration = { ...defaultConfiguration, parameters: {} }
-  const world = await settledWorld({ users: 1, configuration })
-  await world.time.advance(20 * minute)
-  world.end(['agent0'])
-  await world.time.advance(20 * minute)
-  world.store.rollBack(38 * minute)
-  await world.time.advance(20 * minute)
-  expect(nodeOf(world).keeper.subscription('agent0')?.subscriptionId).toBe(world.ids.agent0)
-})
+test.each([
+  ['with', defaultConfiguration.parameters],
+  ['without', {}],
+])(
+  'an older copy makes ids unsure: each subscription is looked up, %s parameters that prove ids',
+  async (_, parameters) => {
+    const configuration = { ...defaultConfiguration, ...(parameters && { parameters }) }
+    const world = await settledWorld({ users: 2, configuration })
+    await world.time.advance(20 * minute)
+    world.end(['agent0'])
+    await world.time.advance(20 * minute)
+    expect(world.causes).toEqual(['agent0 ended'])
+    world.store.rollBack(38 * minute)
+    await world.time.advance(20 * minute)
+    expect(statesOf(nodeOf(world))).toEqual({ agent0: 'active', agent1: 'active' })
+    for (const [name, id] of Object.entries(world.ids))
+      expect(nodeOf(world).keeper.subscription(name)?.subscriptionId).toBe(id)
+    expect(world.service.active('keeper')).toHaveLength(2)
+  },
+)
 
 describe('what cannot be read', () => {
   test.each([
@@ -166,14 +189,12 @@ describe('a store without compareAndSet', () => {
   })
 
   test('that answers failures with nothing sends nothing, and forgets no user', async () => {
-    const kept = new Map<string, string>()
     let isDown = false
-    const swallowing: KeyValueStore = {
+    const { compareAndSet: _, ...store } = storeWith((kept) => ({
       get: (key) => (isDown ? undefined : kept.get(key)),
       set: (key, value) => isDown || kept.set(key, value),
-      delete: (key) => isDown || kept.delete(key),
-    }
-    const world = worldOf({ users: 2, keeper: { store: swallowing } })
+    }))
+    const world = worldOf({ users: 2, keeper: { store } })
     const node = world.start()
     await world.time.advance(minute)
     isDown = true
@@ -201,42 +222,15 @@ test('a store that is down for the first minutes: the roster is read when it is 
 test.each([1, 'OK', undefined, null])(
   'a compareAndSet that returns %j is refused at the first write',
   async (returned) => {
-    const kept = new Map<string, string>()
-    const store = Object.assign(kept, {
-      compareAndSet(key: string, _expected: unknown, value: string) {
-        kept.set(key, value)
-        return returned as unknown as boolean
-      },
-    })
-    const world = worldOf({ users: 1, keeper: { store } })
-    const { process, keeper } = world.start()
+    const compareAndSet = (): boolean => returned as unknown as boolean
+    const world = worldOf({ users: 1, keeper: { store: storeWith(() => ({ compareAndSet })) } })
+    const node = world.start()
     await world.time.advance(minute)
-    const { problems } = process.run(() => keeper.status())
-    expect(problems).toMatchObject([{ code: 'STORE', message: expect.stringContaining('compareAndSet') }])
+    const message = expect.stringContaining('compareAndSet')
+    expect(problemsOf(node)).toMatchObject([{ code: 'STORE', message }])
     expect(world.requests).toEqual([])
   },
 )
-
-/** A store in which one operation is as given. */
-function storeWith(changed: (kept: KeptTexts) => Partial<KeyValueStore>): KeyValueStore {
-  const kept = new KeptTexts()
-  const store = {
-    get: (key: string) => kept.get(key),
-    set: (key: string, value: string) => kept.set(key, value),
-    delete: (key: string) => kept.delete(key),
-  }
-  return {
-    ...store,
-    compareAndSet: (key, expected, value) => kept.swap(key, expected, value),
-    ...changed(kept),
-  }
-}
-
-class KeptTexts extends Map<string, string> {
-  swap(key: string, expected: string | undefined, value: string): boolean {
-    return this.get(key) === expected && this.set(key, value).has(key)
-  }
-}
 
 test('a store where compareAndSet alone fails: nothing is sent, and one problem stays until it works', async () => {
   let isDenied = true
@@ -253,8 +247,7 @@ test('a store where compareAndSet alone fails: nothing is sent, and one problem 
   await world.time.advance(5 * minute)
   expect(world.requests).toEqual([])
   expect(world.problems).toHaveLength(1)
-  const [problem] = node.process.run(() => node.keeper.status()).problems
-  expect(problem).toMatchObject({ code: 'STORE', message: expect.stringContaining('NOPERM') })
+  expect(problemsOf(node)).toMatchObject([{ code: 'STORE', message: expect.stringContaining('NOPERM') }])
   isDenied = false
   await world.time.advance(minute)
   expect(problemCodes(node)).toEqual([])
@@ -267,10 +260,10 @@ test.each(['with compareAndSet', 'without'])(
     const store = storeWith((kept) => ({ get: (key) => JSON.parse(kept.get(key) ?? 'null') }))
     const { compareAndSet: _, ...simple } = store
     const world = worldOf({ users: 2, keeper: { store: how === 'without' ? simple : store } })
-    const { process, keeper } = world.start()
+    const node = world.start()
     await world.time.advance(5 * minute)
     const message = expect.stringContaining('returned a value of type object')
-    expect(process.run(() => keeper.status()).problems).toMatchObject([{ code: 'STORE', message }])
+    expect(problemsOf(node)).toMatchObject([{ code: 'STORE', message }])
     expect(world.requests).toEqual([])
   },
 )

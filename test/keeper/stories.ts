@@ -1,4 +1,5 @@
 /** What the stories of the keeper begin with: a service, a store and processes in virtual time. */
+import type { KeeperProblem } from 'notification-subscriber/keeper'
 import { afterEach, beforeAll, expect } from 'vitest'
 import { installVirtualProcesses } from './convergence/virtual-process.js'
 import { minute, type Node, World, type WorldOptions } from './convergence/world.js'
@@ -42,8 +43,12 @@ export function nodeOf(world: World, index = 0): Node {
   return node
 }
 
-export function problemCodes({ process, keeper }: Node): string[] {
-  return process.run(() => keeper.status()).problems.map(({ code }) => code)
+export function problemsOf({ process, keeper }: Node): readonly KeeperProblem[] {
+  return process.run(() => keeper.status()).problems
+}
+
+export function problemCodes(node: Node): string[] {
+  return problemsOf(node).map(({ code }) => code)
 }
 
 export function statesOf({ process, keeper }: Node): Record<string, string> {

@@ -11,7 +11,6 @@ const current = new AsyncLocalStorage<VirtualProcess>()
 const real = {
   setTimeout,
   clearTimeout,
-  setImmediate,
   Date,
   random: Math.random,
   now: performance.now.bind(performance),
@@ -179,14 +178,6 @@ class VirtualTimer {
   constructor(cancel: () => void) {
     this.cancel = cancel
   }
-
-  ref(): this {
-    return this
-  }
-
-  unref(): this {
-    return this
-  }
 }
 
 /** Lets virtual processes find their clocks and timers in the globals. Returns a function that restores the real ones. */
@@ -202,11 +193,6 @@ export function installVirtualProcesses(): () => void {
     if (timer instanceof VirtualTimer) timer.cancel()
     else real.clearTimeout(timer as NodeJS.Timeout | undefined)
   }
-  function virtualSetImmediate(callback: (...args: unknown[]) => void, ...args: unknown[]) {
-    const process = current.getStore()
-    if (process === undefined) return real.setImmediate(callback, ...args)
-    return new VirtualTimer(process.setTimer(0, () => callback(...args)))
-  }
   class VirtualDate extends real.Date {
     constructor(...args: unknown[]) {
       if (args.length === 0) super(VirtualDate.now())
@@ -219,7 +205,6 @@ export function installVirtualProcesses(): () => void {
   Object.assign(globalThis, {
     setTimeout: virtualSetTimeout,
     clearTimeout: virtualClearTimeout,
-    setImmediate: virtualSetImmediate,
     Date: VirtualDate,
   })
   Math.random = () => current.getStore()?.random() ?? real.random()

@@ -158,12 +158,7 @@ export class World implements Network {
       latencyMs: () => this.latencyMs(),
     }
     const client = Object.assign(new ModelClient(network, process), { service: 'https://lab.example.com' })
-    const { keeper: _, ...parts } = {
-      process,
-      configuration: this.configuration,
-      openProblems: [],
-      keeper: 0,
-    }
+    const parts = { process, configuration: this.configuration, openProblems: [] }
     const ignore = { onGap: () => {}, onProblem: () => {}, logger: false as const }
     const keeper = process.run(
       () => new SubscriptionKeeper({ ...this.#keeperOptions(parts), ...ignore, client, usernames: ['lab'] }),
