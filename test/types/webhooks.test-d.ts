@@ -159,9 +159,6 @@ describe('createDeliveryParser', () => {
       case 'lowEnergyAgentOpened':
         expectTypeOf(notification.payload).toEqualTypeOf<LowEnergyAgentOpenedPayload>()
         break
-      case 'topicKeywordEvent':
-        expectTypeOf(notification.payload).toEqualTypeOf<AnyPayload>()
-        break
       default:
         expectTypeOf(notification.payload).toEqualTypeOf<AnyPayload>()
     }

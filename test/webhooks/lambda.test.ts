@@ -65,10 +65,8 @@ describe.each(Object.entries(events))('an event of %s', (_, event) => {
 
   test('of another method gets 405 with Allow', async () => {
     const { handler } = serve()
-    const { statusCode, headers, multiValueHeaders } = await handler({
-      ...event,
-      ...(event.httpMethod ? { httpMethod: 'PUT' } : { requestContext: { http: { method: 'PUT' } } }),
-    })
+    const method = event.httpMethod ? { httpMethod: 'PUT' } : { requestContext: { http: { method: 'PUT' } } }
+    const { statusCode, headers, multiValueHeaders } = await handler({ ...event, ...method })
     expect([statusCode, headers]).toEqual([405, { allow: 'POST' }])
     if (event.multiValueHeaders) expect(multiValueHeaders).toEqual({ allow: ['POST'] })
   })

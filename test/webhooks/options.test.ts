@@ -9,6 +9,7 @@ function pathsOf(options: unknown) {
     construct(options)
   } catch (error) {
     expect(error).toBeInstanceOf(ConfigurationError)
+    expect(inspect(error, { depth: 9 })).not.toContain('s3cret')
     return (error as ConfigurationError).issues.map(({ path }) => path.join('.'))
   }
   return []
@@ -59,13 +60,6 @@ describe('options that cannot work are refused with every problem', () => {
     const options = { secrets: { token: ['s3cret ', 5], 'x y': 's3cret' }, ackTimeoutMs: -1, typo: 's3cret' }
     expect(pathsOf(options)).toHaveLength(5)
     expect(pathsOf(options)).toContain('ackTimeoutMs')
-    let error: unknown
-    try {
-      construct(options)
-    } catch (thrown) {
-      error = thrown
-    }
-    expect(inspect(error, { depth: 9 })).not.toContain('s3cret')
   })
 })
 

@@ -15,15 +15,10 @@ import * as z from 'zod'
 import { documentedPayloads } from '../../src/notification-types.js'
 import { changed, deliveryOf, lowEnergyDelivery } from './deliveries.js'
 
-describe('the exported schemas (docs/service.md, Resources)', () => {
-  test('compose, with issue paths from the root of the composition', () => {
-    const result = z
-      .array(deliverySchema)
-      .safeParse([lowEnergyDelivery(), changed(['notification', 'payload', 'idx'], '0')])
-    expect(result.error?.issues).toEqual([
-      expect.objectContaining({ path: [1, 'notification', 'payload', 'idx'], code: 'invalid_type' }),
-    ])
-  })
+test('the exported schemas compose, with issue paths from the root of the composition', () => {
+  const deliveries = [lowEnergyDelivery(), changed(['notification', 'payload', 'idx'], '0')]
+  const { error } = z.array(deliverySchema).safeParse(deliveries)
+  expect(error?.issues).toMatchObject([{ path: [1, 'notification', 'payload', 'idx'], code: 'invalid_type' }])
 })
 
 test('every documented payload has an exported schema', () => {

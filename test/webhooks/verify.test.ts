@@ -1,6 +1,6 @@
 import { ConfigurationError, DeliveryReceiver, verifySecrets } from 'notification-subscriber/webhooks'
 import { describe, expect, test, vi } from 'vitest'
-import { recordingLogger, secrets } from './support.js'
+import { post, recordingLogger, secrets } from './support.js'
 
 type HeadersArgument = Parameters<typeof verifySecrets>[0]
 
@@ -10,11 +10,7 @@ async function isAccepted(headers: unknown, accepted: Parameters<typeof verifySe
   const receiver = new DeliveryReceiver({ secrets: accepted, logger: false }).onAny(() => {
     expect(verified).toBe(true)
   })
-  const { status } = await receiver.handle({
-    method: 'POST',
-    headers: headers as HeadersArgument,
-    body: '{}',
-  })
+  const { status } = await receiver.handle({ ...post(), headers: headers as HeadersArgument })
   expect(status).toBe(verified ? 204 : 401)
   return verified
 }
