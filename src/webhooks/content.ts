@@ -53,7 +53,7 @@ function jsonIn(body: unknown, headers?: RequestHeaders, mayBeWrapped = true): C
   if (typeof found === 'string' && found.startsWith(compressed)) return found
   const inCharset = value === undefined && isBytes(body) ? jsonInCharset(body, headers) : undefined
   if (inCharset) return inCharset
-  const isReadable = value !== undefined || (typeof body !== 'string' && !isBytes(body))
+  const isReadable = value !== undefined || body === undefined
   return isReadable ? { body, value } : problemOf(text, body)
 }
 
@@ -77,9 +77,9 @@ function insideObject(value: unknown): string | Uint8Array | undefined {
   try {
     const { type, data } = Object(value)
     if (type === 'Buffer' && Array.isArray(data)) return Uint8Array.from(data)
-    const [name = '', ...others] = Object.keys(Object(value))
+    const [name = ''] = Object.keys(Object(value))
     if (name === '0') return Uint8Array.from(Object.values(Object(value)))
-    return others.length === 0 && Object(value)[name] === '' ? name : undefined
+    return Object(value)[name] === '' ? name : undefined
   } catch {
     // Its getters throw.
     return undefined
@@ -87,7 +87,9 @@ function insideObject(value: unknown): string | Uint8Array | undefined {
 }
 
 function jsonInCharset(body: Bytes, headers?: RequestHeaders): Content | undefined {
-  for (const charset of charsetsOf(bytesOf(body), headers)) {
+  const declared = /;\s*charset\s*=\s*["']?([^\s;"']{1,40})/i.exec(headers?.get('content-type') ?? '')?.[1]
+  // No other JSON is JSON in UTF-16, too.
+  for (const charset of ['utf-16le', 'utf-16be', declared]) {
     const text = decodedText(body, charset)
     const value = text === undefined ? undefined : parseJson(text)
     if (value !== undefined) return { body: text, value }
@@ -126,15 +128,6 @@ function decodedText(bytes: Bytes, charset?: string): string | undefined {
   }
 }
 
-/** UTF-16 by its mark, or by the zero in its first character, which is ASCII in all JSON; then the declared charset. */
-function charsetsOf([first, second]: Uint8Array, headers?: RequestHeaders): string[] {
-  const declared = /;\s*charset\s*=\s*["']?([^\s;"']{1,40})/i.exec(headers?.get('content-type') ?? '')?.[1]
-  const charsets = declared === undefined ? [] : [declared]
-  if (first === 0 || (first === 0xfe && second === 0xff)) charsets.unshift('utf-16be')
-  if (second === 0 || (first === 0xff && second === 0xfe)) charsets.unshift('utf-16le')
-  return charsets
-}
-
 export function bytesOf(body: Bytes): Uint8Array {
   return ArrayBuffer.isView(body)
     ? new Uint8Array(body.buffer, body.byteOffset, body.byteLength)
@@ -143,7 +136,7 @@ export function bytesOf(body: Bytes): Uint8Array {
 
 /** The bytes of a text in base64, perhaps on many lines, or `undefined`: serverless platforms and queues write bodies so. */
 export function bytesOfBase64(body: unknown): Uint8Array | undefined {
-  if (typeof body !== 'string' || !/^[\w+/\s-]+(?:=[=\s]*)?$/.test(body)) return undefined
+  if (typeof body !== 'string') return undefined
   try {
     const binary = atob(body.replace(/-/g, '+').replace(/_/g, '/'))
     return Uint8Array.from(binary, (character) => character.charCodeAt(0))
@@ -162,7 +155,7 @@ async function decompressedContent(
   problem: string,
 ): Promise<Content | undefined> {
   const labels = headers.valuesOf('content-encoding').join().toLowerCase()
-  const codings = new Set(labels.split(/[\s,]+/).filter(Boolean))
+  const codings = new Set(labels.split(/[\s,]/))
   let bytes = encodedBytes(body)
   let received = body
   let reason = problem
@@ -182,8 +175,8 @@ async function decompressedContent(
     reason = found
   }
   // Only known names are shown: a message holds no value of a header.
-  if (labels !== '')
-    reason += `; its content-encoding is ${/^(?:gzip|deflate|br|zstd)$/.exec(labels) ?? 'another'}`
+  const isKnown = ['gzip', 'deflate', 'br', 'zstd'].includes(labels)
+  if (labels !== '') reason += `; its content-encoding is ${isKnown ? labels : 'another'}`
   throw invalidDelivery(received, reason)
 }
 
@@ -194,11 +187,12 @@ function encodedBytes(body: unknown): Uint8Array | undefined {
   return isBytes(body) ? bytesOf(body) : undefined
 }
 
-/** By the first bytes, which cannot begin JSON (RFC 1952 section 2.3.1, RFC 1950 section 2.2, RFC 8878 section 3.1.1). */
-function formatOf([first = 0, second = 0, third, fourth]: Uint8Array): string | undefined {
-  if (first === 0x1f && second === 0x8b) return 'gzip'
-  if (first === 0x78 && (first * 256 + second) % 31 === 0) return 'deflate'
-  return first === 0x28 && second === 0xb5 && third === 0x2f && fourth === 0xfd ? 'zstd' : undefined
+/** The first bytes, which cannot begin JSON (RFC 1952 section 2.3.1, RFC 1950 section 2.2, RFC 8878 section 3.1.1). */
+const signatures = { gzip: /^31,139,/, deflate: /^120,(?:1|94|156|218),/, zstd: /^40,181,47,253,/ }
+
+function formatOf(bytes: Uint8Array): string | undefined {
+  const start = `${bytes.subarray(0, 4).join()},`
+  return Object.entries(signatures).find(([, signature]) => signature.test(start))?.[0]
 }
 
 /** Two formats begin like anything else: each is tried once, if a label names it. */

@@ -68,6 +68,7 @@ const rows: readonly Row[] = [
   ['UTF-8, declared as latin-1', charset('iso-8859-1'), utf8, 'delivered'],
   ['UTF-8, declared as an unknown charset', charset('utf-99'), utf8, 'delivered'],
   ['latin-1', charset('iso-8859-1'), latin1, 'delivered'],
+  ['latin-1, declared with a space', { 'content-type': 'text/plain;charset =latin1' }, latin1, 'delivered'],
   ['windows-1252 in quotes', charset('"windows-1252"'), latin1, 'delivered'],
   ['latin-1 in single quotes', charset("'iso-8859-1'"), latin1, 'delivered'],
   ['UTF-16 LE, declared', charset('utf-16le'), utf16le, 'delivered'],
@@ -87,11 +88,13 @@ const rows: readonly Row[] = [
   ['gzip of a Buffer in JSON', {}, gzipSync(JSON.stringify(utf8)), 'delivered'],
   // What nobody can read.
   ['nothing', {}, Buffer.alloc(0), 'invalid'],
+  ['white space', {}, Buffer.from(' \n'), 'invalid'],
   ['nothing, labelled "gzip"', encoded('gzip'), Buffer.alloc(0), 'invalid'],
   ['JSON without its end', {}, broken, 'invalid'],
   ['JSON without its end, labelled "utf-8"', encoded('utf-8'), broken, 'invalid'],
   ['JSON without its end, in gzip', encoded('gzip'), gzipSync(broken), 'invalid'],
   ['half of gzip', encoded('gzip'), gzipSync(utf8).subarray(0, 60), 'invalid'],
+  ['half of gzip, labelled "x-gzip"', encoded('x-gzip'), gzipSync(utf8).subarray(0, 60), 'invalid'],
   ['half of gzip, not labelled', {}, gzipSync(utf8).subarray(0, 60), 'invalid'],
   ['br without a label', {}, brotliCompressSync(utf8), 'invalid'],
   ['br without its end', encoded('br'), brotliCompressSync(utf8).subarray(0, 60), 'invalid'],
@@ -136,8 +139,11 @@ test('parseDelivery reads the same bodies, unless they are compressed, or in a c
     if (verdict === 'invalid' || needsHeaders) expect(error?.issues, what).toHaveLength(1)
     else expect(data, what).toEqual(delivery)
   }
-  const { error } = safeParseDelivery(gzipSync(utf8))
-  expect(error?.issues[0]?.message).toMatch(/^the body is compressed with gzip: decompress it first/)
+  const zstd = Buffer.from('28b52ffd', 'hex')
+  for (const [format, bytes] of Object.entries({ gzip: gzipSync(utf8), deflate: deflateSync(utf8), zstd })) {
+    const [issue] = safeParseDelivery(bytes).error?.issues ?? []
+    expect(issue?.message).toMatch(`the body is compressed with ${format}: decompress it first`)
+  }
 })
 
 describe('where something is missing', () => {
