@@ -86,7 +86,7 @@ const failures: Record<string, (error: unknown, logger: Recording) => unknown> =
       Promise.reject(error),
     ),
   'spool.read-failed': (error, logger) => diskFailing(error, logger, 'spool.read-failed', 'read'),
-  'spool.write-failed': (error, logger) => diskFailing(error, logger, 'spool.write-failed', 'truncate'),
+  'spool.write-failed': (error, logger) => diskFailing(error, logger, 'spool.write-failed', 'write'),
   'problem.began': (error, logger) => keeperOn(() => Promise.reject(error), logger, 'problem.began'),
   'listener.failed': (error, logger) => {
     const fail = () => Promise.reject(new Error('the store is away'))
@@ -151,7 +151,6 @@ async function diskFailing(error: unknown, logger: Recording, event: string, ope
     if (name === operation) throw error
   }
   const spool = await folder.open({ deliver: () => {}, logger }, filesWith({ before }))
-  await keep(spool, numbered(2))
   await eventually(() => expect(eventsOf(logger)).toContain(event))
   await spool.close({ timeoutMs: 0 })
 }
