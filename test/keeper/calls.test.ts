@@ -73,19 +73,6 @@ describe('a create whose answer is lost', () => {
     expect(report).toMatchObject({ wanted: 3, active: 3, created: 2, restored: 1, failed: [] })
     expect(world.time.nowMs).toBeGreaterThan(2 * minute)
   })
-
-  test('with `report` is the keeper’s own where the user was proven before', async () => {
-    const world = await settledWorld({
-      users: 1,
-      configuration: { notificationTypes: ['behavioral'], callbackUrl: 'https://app.example.com/' },
-      keeper: { existing: 'report' },
-    })
-    world.end(['agent0'])
-    world.nextOutcomes.push({ kind: 'reset', effectAfterMs: 0 })
-    await world.time.advance(20 * minute)
-    expect(world.causes).toEqual(['agent0 replaced'])
-    expect(statesOf(nodeOf(world))).toEqual({ agent0: 'active' })
-  })
 })
 
 test('a process that crashed between claim and answer delays its user by two minutes', async () => {

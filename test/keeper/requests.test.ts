@@ -1,5 +1,5 @@
 /** How many requests a keeper costs. */
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { defaultConfiguration, hour, minute, second } from './convergence/world.js'
 import {
   agents,
@@ -69,23 +69,21 @@ test('users who are always refused are an outage once, and not again, while deli
   expect(problemCodes(nodeOf(world))).toEqual(['REFUSED'])
 })
 
-describe('a user whom the service refuses', () => {
-  test('is a problem from the third time on, until the service accepts the user or the user leaves', async () => {
-    const world = worldOf({ users: 20 })
-    for (const name of agents(7)) world.refused.add(name)
-    const node = world.start()
-    await world.time.advance(8 * second)
-    expect(problemCodes(node)).not.toContain('REFUSED')
-    await world.time.advance(20 * minute)
-    const refused = problemsOf(node).find(({ code }) => code === 'REFUSED')
-    expect(refused?.usernames?.slice().sort()).toEqual(agents(7))
-    expect(refused?.message).toMatch(/^("agent\d", ){4}"agent\d" and 2 more: /)
-    expect(refused?.error).toMatchObject({ status: 422 })
-    for (const name of agents(6)) world.refused.delete(name)
-    world.wanted.delete('agent6')
-    await world.time.advance(20 * minute)
-    expect(problemCodes(node)).toEqual([])
-  })
+test('a user whom the service refuses is a problem from the third time on, until the service accepts the user or the user leaves', async () => {
+  const world = worldOf({ users: 20 })
+  for (const name of agents(7)) world.refused.add(name)
+  const node = world.start()
+  await world.time.advance(8 * second)
+  expect(problemCodes(node)).not.toContain('REFUSED')
+  await world.time.advance(20 * minute)
+  const refused = problemsOf(node).find(({ code }) => code === 'REFUSED')
+  expect(refused?.usernames?.slice().sort()).toEqual(agents(7))
+  expect(refused?.message).toMatch(/^("agent\d", ){4}"agent\d" and 2 more: /)
+  expect(refused?.error).toMatchObject({ status: 422 })
+  for (const name of agents(6)) world.refused.delete(name)
+  world.wanted.delete('agent6')
+  await world.time.advance(20 * minute)
+  expect(problemCodes(node)).toEqual([])
 })
 
 test('an outage is not tested with a name that the client refuses', async () => {

@@ -257,16 +257,6 @@ test('a roster that could not be read because of the store is read as soon as th
   expect(subscribedIn(world)).toContain('newcomer')
 })
 
-test('a process that finds users on record and no roster keeps them', async () => {
-  const world = await settledWorld({ users: 3 })
-  nodeOf(world).process.kill()
-  world.rosterMode = 'throwing'
-  world.end(['agent1'])
-  world.start()
-  await world.time.advance(20 * minute)
-  expect(world.causes).toEqual(['agent1 ended'])
-})
-
 test.each(['empty', 'throwing'] as const)(
   'while the roster is %s, a name without a record is not subscribed',
   async (mode) => {

@@ -8,6 +8,7 @@ import {
   problemsOf,
   settledWorld,
   statesOf,
+  swept,
   tellStories,
   worldOf,
 } from './stories.js'
@@ -42,8 +43,7 @@ describe('on a service whose update and unsubscribe live elsewhere', () => {
     await world.time.advance(minute)
     nodeOf(world).process.kill()
     const before = world.ids
-    const node = world.start(undefined, false)
-    const report = await world.settled(node, (keeper) => keeper.sweep())
+    const { node, report } = await swept(world)
     expect(report).toMatchObject({ active: 20, created: 0, restored: 1, problems: [{ code: 'ROUTES' }] })
     expect(Object.entries(world.ids).filter(([name, id]) => before[name] !== id)).toHaveLength(1)
     expect(world.gaps).toMatchObject([{ what: { cause: 'replaced' } }])
@@ -156,26 +156,13 @@ test('an unsubscribe that is answered 2xx and ends nothing is found by one creat
   expect(world.requests.length - before).toBe(2)
 })
 
-test('where every subscription had ended, a process that starts restores all after one test of the route', async () => {
-  const world = await settledWorld({ users: 3 })
-  await world.time.advance(20 * minute)
-  nodeOf(world).process.kill()
-  world.end(agents(3))
-  const node = world.start(undefined, false)
-  const report = await world.settled(node, (keeper) => keeper.sweep())
-  expect(report).toMatchObject({ active: 3, restored: 3 })
-  expect(world.requests.filter(({ kind }) => kind === 'update').length).toBeGreaterThan(3)
-  expect(problemCodes(node)).toEqual(['RECEIVER_SUSPECTED'])
-})
-
-describe('on a service that refuses calls for an ended subscription with a status of its own', () => {
-  test.each([400, 409, 422])('%i: a process that starts restores every user', async (status) => {
+describe('where every subscription had ended, on a service that says so by a status', () => {
+  test.each([404, 400, 409, 422])('%i: a process that starts restores every user', async (status) => {
     const world = await settledWorld({ users: 5 })
     world.statusOfEnded = status
     nodeOf(world).process.kill()
     world.end(agents(5))
-    const node = world.start(undefined, false)
-    const report = await world.settled(node, (keeper) => keeper.sweep())
+    const { node, report } = await swept(world)
     expect(report).toMatchObject({ active: 5, restored: 5, failed: [] })
     expect(problemCodes(node)).toEqual(['RECEIVER_SUSPECTED'])
   })

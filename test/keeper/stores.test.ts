@@ -9,6 +9,7 @@ import {
   problemsOf,
   settledWorld,
   statesOf,
+  swept,
   tellStories,
   worldOf,
 } from './stories.js'
@@ -58,8 +59,7 @@ describe('a store that was emptied', () => {
     const world = await settledWorld({ users: 20 })
     nodeOf(world).process.kill()
     world.store.forget()
-    const node = world.start(undefined, false)
-    const report = await world.settled(node, (keeper) => keeper.sweep())
+    const { report } = await swept(world)
     expect(report).toMatchObject({ active: 20, created: 0, restored: 20, failed: [] })
     expect(world.causes.sort()).toEqual(
       agents(20)
@@ -313,8 +313,7 @@ test('a write that is repeated after a lost answer, and answered `false`, is fou
     },
   }))
   const world = worldOf({ users: 20, keeper: { store } })
-  const node = world.start(undefined, false)
-  const report = await world.settled(node, (keeper) => keeper.sweep())
+  const { report } = await swept(world)
   expect(report).toMatchObject({ active: 20, failed: [], problems: [] })
   expect(world.time.nowMs).toBeLessThan(10 * second)
 })

@@ -1,5 +1,5 @@
 /** What the stories of the keeper begin with: a service, a store and processes in virtual time. */
-import type { KeeperProblem } from 'notification-subscriber/keeper'
+import type { KeeperProblem, SweepReport } from 'notification-subscriber/keeper'
 import { afterEach, beforeAll, expect } from 'vitest'
 import { installVirtualProcesses } from './convergence/virtual-process.js'
 import { minute, type Node, World, type WorldOptions } from './convergence/world.js'
@@ -54,4 +54,10 @@ export function problemCodes(node: Node): string[] {
 export function statesOf({ process, keeper }: Node): Record<string, string> {
   const all = process.run(() => [...keeper.subscriptions()])
   return Object.fromEntries(all.map(({ username, state }) => [username, state]))
+}
+
+/** A process that sweeps once, and does not watch. */
+export async function swept(world: World): Promise<{ node: Node; report: SweepReport }> {
+  const node = world.start(undefined, false)
+  return { node, report: await world.settled(node, (keeper) => keeper.sweep()) }
 }

@@ -1,7 +1,7 @@
 /** The calls of a keeper: sweep, start, stop, unsubscribeAll. */
 import { describe, expect, test } from 'vitest'
 import { hour, minute, second } from './convergence/world.js'
-import { agents, nodeOf, settledWorld, statesOf, tellStories, worldOf } from './stories.js'
+import { agents, nodeOf, settledWorld, statesOf, swept, tellStories, worldOf } from './stories.js'
 
 tellStories()
 
@@ -65,8 +65,7 @@ describe('a sweep', () => {
   test('waits a minute for a service that is down, and the next one begins anew', async () => {
     const world = worldOf({ users: 4, isStoreSynchronous: true })
     world.outage = { kind: 'unreachable' }
-    const node = world.start(undefined, false)
-    const report = await world.settled(node, (keeper) => keeper.sweep())
+    const { node, report } = await swept(world)
     expect(report).toMatchObject({ wanted: 4, active: 0, problems: [{ code: 'SERVICE' }] })
     expect(report.failed.map(({ username }) => username).sort()).toEqual(agents(4))
     for (const { error } of report.failed) expect(error).toBeInstanceOf(Error)
@@ -99,8 +98,7 @@ describe('a sweep', () => {
   test('gives up a user if the service asks to wait longer than a minute', async () => {
     const world = worldOf({ users: 4, keeper: { concurrency: Number.MAX_SAFE_INTEGER } })
     world.nextOutcomes.push({ kind: 'status', status: 429, retryAfterMs: hour })
-    const node = world.start(undefined, false)
-    const report = await world.settled(node, (keeper) => keeper.sweep())
+    const { report } = await swept(world)
     expect(report).toMatchObject({ active: 3, failed: [{ error: expect.any(Error) }] })
     expect(world.time.nowMs).toBeLessThan(minute)
   })

@@ -172,14 +172,6 @@ export class VirtualProcess {
   }
 }
 
-class VirtualTimer {
-  readonly cancel: () => void
-
-  constructor(cancel: () => void) {
-    this.cancel = cancel
-  }
-}
-
 /** Lets virtual processes find their clocks and timers in the globals. Returns a function that restores the real ones. */
 export function installVirtualProcesses(): () => void {
   function virtualSetTimeout(callback: (...args: unknown[]) => void, delayMs?: number, ...args: unknown[]) {
@@ -187,10 +179,10 @@ export function installVirtualProcesses(): () => void {
     if (process === undefined) return real.setTimeout(callback, delayMs, ...args)
     // Node.js, too, takes a delay that is none, or that is too long, for a millisecond.
     const isDelay = delayMs !== undefined && delayMs >= 1 && delayMs <= longestDelayMs
-    return new VirtualTimer(process.setTimer(isDelay ? Math.trunc(delayMs) : 1, () => callback(...args)))
+    return process.setTimer(isDelay ? Math.trunc(delayMs) : 1, () => callback(...args))
   }
   function virtualClearTimeout(timer: unknown) {
-    if (timer instanceof VirtualTimer) timer.cancel()
+    if (typeof timer === 'function') timer()
     else real.clearTimeout(timer as NodeJS.Timeout | undefined)
   }
   class VirtualDate extends real.Date {
