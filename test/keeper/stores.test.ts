@@ -300,6 +300,7 @@ test('a key that can be read and not written stays one problem until it was writ
   await world.time.advance(2 * hour)
   expect(problemCodes(node)).toEqual(['STORE'])
   expect(world.problems).toHaveLength(1)
+  expect(node.keeper.status().problems).toMatchObject([{ message: expect.stringContaining('READONLY') }])
   isReadOnly = false
   await world.time.advance(20 * minute)
   expect(problemCodes(node)).toEqual([])

@@ -112,7 +112,7 @@ export class KeeperStore {
 
   /** Reports that a key cannot be read or written, until it was. */
   failKey(key: string, cause: unknown, verb: 'read' | 'write' = 'write'): KeyFailure {
-    const failure = new KeyFailure(keyMessage(verb, this.#nameOf(key)), { cause })
+    const failure = new KeyFailure(keyMessage(verb, this.#nameOf(key), reasonOf(cause)), { cause })
     this.#problems.begin('STORE', failure.message, { about: `${verb} ${key}`, error: cause })
     return failure
   }
@@ -177,8 +177,8 @@ async function inTime<Result>(operate: () => Result): Promise<Awaited<Result>> {
 const failingMessage =
   'The store fails, hangs or does not keep what is written. Until it works again nothing is sent.'
 const forgetfulMessage = 'The store does not hold what was just written to it.'
-const keyMessage = (verb: string, name: string) =>
-  `The store cannot ${verb} "${name}", and works otherwise. Repair the key or delete it.`
+const keyMessage = (verb: string, name: string, reason: string) =>
+  `The store cannot ${verb} "${name}", and works otherwise. Repair the key or delete it. The last error: ${reason}`
 const fullMessage = 'The text is longer than a million characters. Divide the roster among several keepers.'
 const unreadableMessage = (name: string) =>
   `What the store holds under "${name}" cannot be read: it is damaged. It counts as missing and is written anew.`
