@@ -60,7 +60,7 @@ export class Segment {
     this.size = fields.size
     this.unread = fields.count
     this.isOpen = fields.kind === 'open'
-    this.#oldestUnreadAt = fields.oldestAt
+    this.#oldestUnreadAt = fields.count > 0 ? fields.oldestAt : Number.POSITIVE_INFINITY
     this.#folder = folder
     this.#onGone = onGone
   }
@@ -77,14 +77,13 @@ export class Segment {
 
   /** When the oldest waiting entry was received; `Infinity` without one. Exact for what is read. */
   get oldestAt(): number {
-    const unreadAt = this.unread > 0 ? this.#oldestUnreadAt : Number.POSITIVE_INFINITY
-    return Math.min(unreadAt, ...[...this.#entries.values()].map(({ receivedAt }) => receivedAt))
+    return Math.min(this.#oldestUnreadAt, ...[...this.#entries.values()].map(({ receivedAt }) => receivedAt))
   }
 
   /** Whether nothing is added any more, and half of it is done: what still waits should move. */
   get isMostlyDone(): boolean {
     const waiting = [...this.#entries.values()].reduce((sum, { length }) => sum + length, 0)
-    return !this.isOpen && !this.isUnread && waiting * 2 <= this.size
+    return !this.isOpen && waiting * 2 <= this.size
   }
 
   /**
@@ -112,7 +111,7 @@ export class Segment {
     }).catch(failDisk)
     this.size += bytes.length
     this.lastId = Math.max(this.lastId, ...entries.map(({ id }) => id))
-    if (this.unread === 0) this.#oldestUnreadAt = Math.min(...entries.map(({ receivedAt }) => receivedAt))
+    this.#oldestUnreadAt = Math.min(this.#oldestUnreadAt, ...entries.map(({ receivedAt }) => receivedAt))
     this.unread += entries.length
   }
 
@@ -136,6 +135,7 @@ export class Segment {
     const found = entries.map((one) => ({ ...one, segment: this, offset: from + one.offset, isDone: false }))
     for (const entry of found) this.#entries.set(entry.offset, entry)
     this.unread -= unread
+    if (this.unread === 0) this.#oldestUnreadAt = Number.POSITIVE_INFINITY
     this.#readTo = to
     for (const offset of damagedAt) this.#reportDamage(from + offset)
     await this.#dropIfOnly(0)
@@ -179,7 +179,6 @@ export class Segment {
   /** Removes a closed file in which nothing waits but so many that are done. A damaged file is kept for inspection. */
   async #dropIfOnly(done: number): Promise<void> {
     if (this.count > done || this.isOpen) return
-    await this.close()
     await (this.#isDamaged ? this.#folder.keepDamaged(this.name) : this.#folder.remove(this.name))
     this.#onGone(this)
   }
@@ -193,7 +192,7 @@ export class Segment {
     } finally {
       this.#users -= 1
       // A turn later, because the next group of states often waits already: draining took half as long again.
-      if (this.#users === 0 && !this.isOpen) setImmediate(() => this.#users === 0 && void this.close())
+      if (!this.isOpen) setImmediate(() => this.#users === 0 && void this.close())
     }
   }
 

@@ -8,7 +8,9 @@ import {
   keep,
   keepInvalid,
   lettersOf,
+  never,
   numbered,
+  realTime,
   recorder,
   spoolFolder,
   until,
@@ -44,6 +46,20 @@ test('deliveries that JSON cannot hold are refused with a sentence, and the call
   await until(() => spool.size === 0)
   expect(delivered).toEqual([numbered(1, { value: nested(990) })])
   expect(await lettersOf(spool)).toEqual([])
+})
+
+test('a letter that is put back waits since it was received', async () => {
+  await using folder = await spoolFolder()
+  const spool = await folder.open({ deliver: never, concurrency: 1 })
+  await keepInvalid(spool, numbered(1))
+  const [{ id, receivedAt } = { id: 0, receivedAt: 0 }] = await lettersOf(spool)
+  await realTime(5)
+  await keep(spool, numbered(2))
+  await keep(spool, numbered(3))
+  await spool.retry(id)
+  await keep(spool, numbered(4))
+  expect(spool.oldestReceivedAt).toBe(receivedAt)
+  await spool.close({ timeoutMs: 0 })
 })
 
 describe('deliveries that can no longer be read', () => {

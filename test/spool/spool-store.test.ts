@@ -147,6 +147,7 @@ describe.concurrent('keep resolves', () => {
     const [closed = ''] = await folder.names()
     expect([open, closed]).toEqual([expect.stringMatching(/\.open$/), expect.stringMatching(/\.log$/)])
     const before = await readFile(join(folder.path, closed))
+    expect(before.includes('n2')).toBe(false)
     await keep(spool, numbered(3))
     expect(await folder.names()).toHaveLength(2)
     expect(await readFile(join(folder.path, closed))).toEqual(before)
@@ -372,6 +373,32 @@ describe.concurrent('a disk that fails', () => {
     await until(() => second.size === 0)
     expect(idsOf(delivered)).toEqual(['n1'])
     expect(folder.damages).toEqual([])
+  })
+
+  test('or not: deliveries that end together, in any order, are marked, and segments that are full are closed', async () => {
+    await using folder = await spoolFolder()
+    let openFiles = 0
+    const files = filesWith({
+      before: (operation, file) => {
+        if (file === folder.path) return
+        if (operation === 'open') openFiles += 1
+        if (operation === 'close') openFiles -= 1
+      },
+    })
+    const ends: (() => void)[] = []
+    const deliver = () => new Promise<void>((resolve) => ends.push(resolve))
+    const spool = await folder.open({ deliver }, files)
+    await Promise.all([1, 2, 3].map((id) => keep(spool, numbered(id))))
+    await until(() => ends.length === 3)
+    for (const end of ends.splice(0).toReversed()) end()
+    await until(() => spool.size === 0)
+    for (const id of [4, 5, 6]) await keep(spool, numbered(id, { text: 'x'.repeat(2 ** 20) }))
+    await until(() => ends.length === 3 && openFiles === 1)
+    await spool.close({ timeoutMs: 0 })
+    const { deliver: again, delivered } = recorder()
+    await using next = await folder.open({ deliver: again })
+    await until(() => next.size === 0)
+    expect(idsOf(delivered)).toEqual(['n4', 'n5', 'n6'])
   })
 
   test('and a write of states that failed leave no file open', async () => {
@@ -650,26 +677,30 @@ describe.concurrent('damage', () => {
     expect(folder.damages).toEqual([{ file: join(folder.path, name), offset: 1 }])
   })
 
-  test('of a delivery that waits for its next attempt is reported once, and the others are repeated', async () => {
-    await using folder = await spoolFolder()
-    await folder.leave(numbered(1), numbered(2), numbered(3))
-    const [name = ''] = await folder.names()
-    const file = join(folder.path, name)
-    const { deliver, delivered } = recorder(() => {
-      if (delivered.length <= 3) throw new Error('away')
-    })
-    await using spool = await folder.open({ deliver })
-    await until(() => delivered.length === 3)
-    await until(() => spool.size === 3)
-    const handle = await fs.open(file, 'r+')
-    await handle.write('N', (await readFile(file, 'utf8')).indexOf('n2'))
-    await handle.close()
-    await until(() => spool.size === 0)
-    expect(idsOf(delivered)).toEqual(['n1', 'n2', 'n3', 'n1', 'n3'])
-    expect(folder.damages).toEqual([{ file, offset: expect.any(Number) }])
-    while ((await folder.names())[0] === name) await realTime(2)
-    expect(await folder.names()).toEqual([`${name}.damaged`])
-  })
+  test.each<[string, (text: string) => string]>([
+    ['a byte', (text) => text.replace('n2', 'N2')],
+    ['the line of another', (text) => text.replace(/^.*n2.*$/m, /^.*n1.*$/m.exec(text)?.[0] ?? '')],
+  ])(
+    'of a delivery that waits for its next attempt (%s) is reported once, and the others are repeated',
+    async (_what, damage) => {
+      await using folder = await spoolFolder()
+      await folder.leave(numbered(1), numbered(2), numbered(3))
+      const [name = ''] = await folder.names()
+      const file = join(folder.path, name)
+      const { deliver, delivered } = recorder(() => {
+        if (delivered.length <= 3) throw new Error('away')
+      })
+      await using spool = await folder.open({ deliver })
+      await until(() => delivered.length === 3)
+      await until(() => spool.size === 3)
+      await writeFile(file, damage(await readFile(file, 'utf8')))
+      await until(() => spool.size === 0)
+      expect(idsOf(delivered)).toEqual(['n1', 'n2', 'n3', 'n1', 'n3'])
+      expect(folder.damages).toEqual([{ file, offset: expect.any(Number) }])
+      while ((await folder.names())[0] === name) await realTime(2)
+      expect(await folder.names()).toEqual([`${name}.damaged`])
+    },
+  )
 
   test('of the open segment stays for inspection: only a whole one is emptied by the next append', async () => {
     await using folder = await spoolFolder()
@@ -763,16 +794,22 @@ describe.concurrent('damage', () => {
     expect(folder.damages).toEqual([{ file: join(folder.path, name), offset: 0 }])
   })
 
-  test('a segment that another program removes while its deliveries are delivered delays none of them', async () => {
-    await using folder = await spoolFolder()
-    const { deliver, delivered } = recorder(async () => {
-      for (const name of await folder.names(/\.open$/)) await unlink(join(folder.path, name))
-    })
-    await using spool = await folder.open({ deliver, concurrency: 1 })
-    await Promise.all([1, 2, 3].map((id) => keep(spool, numbered(id))))
-    await until(() => spool.size === 0)
-    expect(idsOf(delivered)).toEqual(['n1', 'n2', 'n3'])
-  })
+  test.each(['open', 'log'])(
+    'a segment (%s) that another program removes while its deliveries are delivered delays none of them',
+    async (kind) => {
+      await using folder = await spoolFolder()
+      const three = [1, 2, 3].map((id) => numbered(id))
+      if (kind === 'log') await folder.leave(...three)
+      const { deliver, delivered } = recorder(async () => {
+        for (const name of await folder.names(/(open|log)$/)) await unlink(join(folder.path, name))
+        await realTime(10)
+      })
+      await using spool = await folder.open({ deliver, concurrency: 1 })
+      if (kind === 'open') await Promise.all(three.map((each) => keep(spool, each)))
+      await until(() => spool.size === 0)
+      expect(idsOf(delivered)).toEqual(['n1', 'n2', 'n3'])
+    },
+  )
 
   test('files of other programs are reported and left alone, whatever they are called', async () => {
     await using folder = await spoolFolder()
