@@ -62,36 +62,40 @@ export function spoolRows(settings: Settings): Promise<Row[]> {
   )
 }
 
-/** The spool alone, beside a queue on another engine, and beside the least that a synced write costs. */
+/** The spool alone, beside queues on other engines, and beside the least that a synced write costs. */
 async function engineRows(settings: Settings): Promise<Row[]> {
-  const queue = 'a queue on lmdb'
-  const engines = ['ours', queue, 'a synced append'] as const
-  type Engine = (typeof engines)[number]
-  return withEach<Engine, SpoolEngineFunctions, Row[]>('spool-engine', engines, {}, async (remotes) => {
-    const rows: Row[] = []
-    for (const { what, ...run } of [
-      { what: '64 writers of 1 KB', writers: 64, isDelivering: false },
-      { what: 'one writer of 1 KB', writers: 1, isDelivering: false },
-      { what: '64 writers of 1 KB, delivered meanwhile', writers: 64, isDelivering: true },
-    ]) {
-      const others: Engine[] = run.isDelivering ? [queue] : [queue, 'a synced append']
-      const measured = await inTurns(settings, ['ours' as Engine, ...others], (name, runMs) =>
-        remotes[name].call('keepFor', { ...run, runMs }),
-      )
-      rows.push(...comparisons(`spool: keep, ${what}`, measured, others, [keptPerSecond, p99]))
-    }
-    const count = settings.manyCalls
-    for (const together of [100, 1]) {
-      // Keeping one at a time takes its time: three rounds.
-      const measured = await inTurns({ rounds: 3, runMs: 0 }, ['ours', queue], (name) =>
-        remotes[name].call('openAndDrain', { count, together }),
-      )
-      const groups = together === 1 ? 'one at a time' : `${together} at a time`
-      const what = `spool: drain ${count.toLocaleString('en')} kept ${groups}`
-      rows.push(...comparisons(what, measured, [queue], [drainTime, openTime, diskLeft]))
-    }
-    return rows
-  })
+  const queues = ['a queue on lmdb', 'a queue on classic-level'] as const
+  const engines = ['ours', ...queues, 'a synced append'] as const
+  return withEach<(typeof engines)[number], SpoolEngineFunctions, Row[]>(
+    'spool-engine',
+    engines,
+    {},
+    async (remotes) => {
+      const rows: Row[] = []
+      for (const { what, ...run } of [
+        { what: '64 writers of 1 KB', writers: 64, isDelivering: false },
+        { what: 'one writer of 1 KB', writers: 1, isDelivering: false },
+        { what: '64 writers of 1 KB, delivered meanwhile', writers: 64, isDelivering: true },
+      ]) {
+        const others = run.isDelivering ? queues : engines.filter((name) => name !== 'ours')
+        const measured = await inTurns(settings, ['ours', ...others], (name, runMs) =>
+          remotes[name].call('keepFor', { ...run, runMs }),
+        )
+        rows.push(...comparisons(`spool: keep, ${what}`, measured, others, [keptPerSecond, p99]))
+      }
+      const count = settings.manyCalls
+      for (const together of [100, 1]) {
+        // Keeping one at a time takes its time: three rounds.
+        const measured = await inTurns({ rounds: 3, runMs: 0 }, ['ours', ...queues], (name) =>
+          remotes[name].call('openAndDrain', { count, together }),
+        )
+        const groups = together === 1 ? 'one at a time' : `${together} at a time`
+        const what = `spool: drain ${count.toLocaleString('en')} kept ${groups}`
+        rows.push(...comparisons(what, measured, queues, [drainTime, openTime, diskLeft]))
+      }
+      return rows
+    },
+  )
 }
 
 async function waitingRows({ manyCalls }: Settings, server: Remote<SpoolFunctions>): Promise<Row[]> {

@@ -1,11 +1,12 @@
 /**
- * A spool without a receiver: how fast it keeps, delivers, opens and drains, and what is left of it. Beside it, a queue on
- * lmdb, as an app would write one without the package, and a file that is only written and synced.
+ * A spool without a receiver: how fast it keeps, delivers, opens and drains, and what is left of it. Beside it, queues on
+ * lmdb and classic-level, as an app would write them without the package, and a file that is only written and synced.
  */
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { open as openFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { ClassicLevel } from 'classic-level'
 import { open as openLmdb } from 'lmdb'
 import { DeliverySpool } from '../../../dist/spool/index.js'
 import { deliveryOf } from '../deliveries.js'
@@ -68,6 +69,32 @@ const engines: Readonly<Record<string, (path: string) => Promise<Engine>>> = {
         await db.flushed
         await db.close()
       },
+    }
+  },
+  async 'a queue on classic-level'(path) {
+    const db = new ClassicLevel<string, object>(path, { valueEncoding: 'json' })
+    await db.open()
+    const textOf = (key: number) => String(key).padStart(16, '0')
+    // Deliveries that arrive during a sync share the next one.
+    let group: { type: 'put'; key: string; value: object }[] = []
+    let written: Promise<void> = Promise.resolve()
+    return {
+      keys: (await db.keys().all()).map(Number),
+      put(key, value) {
+        if (group.length === 0) {
+          const own: typeof group = []
+          group = own
+          written = written.then(() => {
+            if (group === own) group = []
+            return db.batch(own, { sync: true })
+          })
+        }
+        group.push({ type: 'put', key: textOf(key), value })
+        return written
+      },
+      get: (key) => db.get(textOf(key)),
+      remove: (key) => db.del(textOf(key)),
+      close: () => db.close(),
     }
   },
   async 'a synced append'(path) {
