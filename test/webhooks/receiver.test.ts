@@ -189,6 +189,21 @@ describe('the log', () => {
     },
   )
 
+  test('has a line for each callback that fails, with the fields of what it was about', async () => {
+    const { logger, lines } = recordingLogger()
+    const failing = { onError: fail, onInvalid: fail, onRefused: fail }
+    const receiver = new DeliveryReceiver({ secrets, logger, ...failing }).onAny(fail)
+    for (const request of [post(), { ...post(), body: '{' }, post({})]) await receiver.handle(request)
+    const { id, type } = lowEnergyDelivery().notification
+    const err = expect.objectContaining({ message: 'no' })
+    const reason = expect.any(String)
+    expect(lines.map(({ fields }) => fields).filter((fields) => /^on-/.test(Object(fields).event))).toEqual([
+      { event: 'on-error.failed', subscriptionId: 4711, notificationId: id, type, err },
+      { event: 'on-invalid.failed', issues: [expect.anything()], err },
+      { event: 'on-refused.failed', status: 401, reason, header: 'token', err },
+    ])
+  })
+
   test('never holds a secret, and neither does an error', async () => {
     const { logger, lines } = recordingLogger()
     const { onInvalid, errors } = recordingOnInvalid()
