@@ -6,8 +6,9 @@ import { describeError } from '../logger.js'
 import { channelFor, traced } from '../shared/tracing.js'
 import { type DeliveryParser, namesOf } from '../webhooks/parse.js'
 import type { Delivery, PayloadSchemas } from '../webhooks/schemas.js'
+import type { Entry } from './segment.js'
 import type { DeliveryAttempt, DeliverySpoolOptions, SpoolReports, StuckDelivery } from './spool-options.js'
-import type { Entry, SpoolStore } from './spool-store.js'
+import type { SpoolStore } from './spool-store.js'
 
 /** Failures are reported to `onStuck` from this one on, once in an interval. */
 const firstReportedFailure = 10

@@ -164,8 +164,7 @@ export class Segment {
   #read(from: number, length: number): Promise<Buffer> {
     return this.#withFile(async (file) => {
       const bytes = Buffer.allocUnsafe(length)
-      const { bytesRead } = await file.read(bytes, 0, length, from)
-      return bytes.subarray(0, bytesRead)
+      return bytes.subarray(0, await readAll(file, bytes, from))
     }).catch(ifGone(Buffer.alloc(0)))
   }
 
@@ -211,10 +210,16 @@ async function writeStates(file: FileHandle, entries: readonly Entry[]): Promise
     const near = rest.filter(({ offset }) => offset - start <= neighbourBytes)
     rest = rest.slice(near.length)
     const bytes = Buffer.alloc((near.at(-1) ?? first).offset - start + stateBytes)
-    if (near.length > 1) await file.read(bytes, 0, bytes.length, start)
+    if (near.length > 1) await readAll(file, bytes, start)
     for (const entry of near) bytes.write(stateOf(entry, entry.isDone), entry.offset - start, 'latin1')
     await writeAll(file, bytes, start)
   }
+}
+
+/** Fills the bytes, or as many as the file has: some file systems give a part. Resolves with their number. */
+async function readAll(file: FileHandle, bytes: Buffer, position: number, at = 0): Promise<number> {
+  const { bytesRead } = await file.read(bytes, at, bytes.length - at, position + at)
+  return bytesRead === 0 ? at : readAll(file, bytes, position, at + bytesRead)
 }
 
 /** A write on a disk that gets full may stop in the middle. */

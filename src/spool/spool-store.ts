@@ -15,8 +15,6 @@ import { GroupedWrites } from './grouped-writes.js'
 import { type Entry, Segment } from './segment.js'
 import { refusePath } from './spool-options.js'
 
-export type { Entry } from './segment.js'
-
 /** 1 s, 2 s, 4 s and so on to 1 min. */
 const backoff: Backoff = { firstMs: 1_000, maxMs: 60_000 }
 

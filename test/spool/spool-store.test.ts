@@ -16,6 +16,7 @@ import {
   diskThatFailsTo,
   filesWith,
   idsOf,
+  inVirtualTime,
   keep,
   keepInvalid,
   lettersOf,
@@ -205,6 +206,30 @@ describe.concurrent('a read that is slow', () => {
     expect(await closed).toBe(1)
     expect(delivered).toEqual([])
   })
+})
+
+test('a read that gives a part is continued: of a text, and of what stands between two states', async () => {
+  await using folder = await spoolFolder()
+  await folder.leave(...Array.from({ length: 20 }, (_, id) => numbered(id)))
+  const files = filesWith({
+    before: (operation, _file, args) => {
+      if (operation === 'read') Reflect.set(args, 2, Math.ceil(Number(args[2]) / 2))
+    },
+  })
+  const failing = recorder(({ notification: { id } }) => {
+    if (id.endsWith('1')) throw new Error('away')
+  })
+  const spool = await folder.open({ deliver: failing.deliver }, files)
+  await until(() => spool.size === 2)
+  await spool.close({ timeoutMs: 0 })
+  expect(idsOf(failing.delivered)).toHaveLength(20)
+  const { deliver, delivered } = recorder()
+  await inVirtualTime(async () => {
+    await using next = await folder.open({ deliver }, files)
+    await until(() => next.size === 0)
+  })
+  expect(idsOf(delivered)).toEqual(['n1', 'n11'])
+  expect(folder.damages).toEqual([])
 })
 
 describe.concurrent('a removal that is slow', () => {
