@@ -27,7 +27,6 @@ export default {
     'NotificationOfEach',
     'OptionalOptions',
     'SamplePayload',
-    'StandardResult',
   ],
   highlightLanguages: [...OptionDefaults.highlightLanguages, 'dockerfile', 'ini'],
   treatWarningsAsErrors: true,

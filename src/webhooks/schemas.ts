@@ -36,7 +36,13 @@ export const lowEnergyAgentOpenedPayloadSchema = documentedPayloads.lowEnergyAge
  * must be synchronous.
  */
 export type PayloadSchemas = Readonly<
-  Record<string, { readonly '~standard': z.core.$ZodStandardSchema<z.core.$ZodType> }>
+  Record<
+    string,
+    {
+      /** The interface of Standard Schema. */
+      readonly '~standard': z.core.$ZodStandardSchema<z.core.$ZodType>
+    }
+  >
 >
 
 /** No payload schemas besides the documented one. */
