@@ -1,6 +1,6 @@
 /**
  * Delivers what is in a spool; some deliveries end the process: by `process.exit`, by a heap overflow, or by a loop without
- * end, for which a watchdog kills it. Prints `begun ID`, `done ID`, `stuck ID`, and at the end `empty`.
+ * end, for which a watchdog kills it. Prints `begun ID`, `done ID`, `kept ID`, `stuck ID`, and at the end `empty`.
  */
 import { spawn } from 'node:child_process'
 import { writeSync } from 'node:fs'
@@ -33,11 +33,9 @@ const spool = await DeliverySpool.open({
     say(`done ${notification.id}`)
   },
 })
-const isKeptMeanwhile = new Promise<void>((resolve) => {
-  const notification = { id: 'nmeanwhile', time: 1, ver: '1.0', type: 'cxScoreUpdated', payload: {} }
-  void spool.keep(notification, { delivery: { subscriptionId: 1, notification } }).then(resolve)
-})
-await isKeptMeanwhile
+const notification = { id: 'nmeanwhile', time: 1, ver: '1.0', type: 'cxScoreUpdated', payload: {} }
+await spool.keep(notification, { delivery: { subscriptionId: 1, notification } })
+say('kept nmeanwhile')
 while (spool.size > 0) await new Promise((resolve) => setTimeout(resolve, 5))
 await spool.close()
 say('empty')
