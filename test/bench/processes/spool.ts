@@ -45,7 +45,7 @@ const functions = {
       const deliveries = Array.from({ length: 100 }, (_, index) => deliveryOf(id + index))
       await Promise.all(deliveries.map((delivery) => waiting?.keep(undefined, { delivery })))
     }
-    return (await heapAfterCollection()) - before
+    return Math.max(0, (await heapAfterCollection()) - before)
   },
   /** What closing and opening them again takes, in milliseconds. */
   reopen: async () => {
