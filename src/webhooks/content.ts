@@ -48,8 +48,7 @@ export function readContent(
 function jsonIn(body: unknown, headers?: RequestHeaders, mayBeWrapped = true): Content | string {
   const { text, value, inside } = opened(body)
   const found = inside === undefined || !mayBeWrapped ? undefined : jsonIn(inside, headers, false)
-  // Numbers are base64, too.
-  if (typeof found === 'object' && Object(found.value) === found.value) return found
+  if (typeof found === 'object') return found
   if (typeof found === 'string' && found.startsWith(compressed)) return found
   const inCharset = value === undefined && isBytes(body) ? jsonInCharset(body, headers) : undefined
   if (inCharset) return inCharset
@@ -75,8 +74,8 @@ function opened(body: unknown) {
  */
 function insideObject(value: unknown): string | Uint8Array | undefined {
   try {
-    const { type, data } = Object(value)
-    if (type === 'Buffer' && Array.isArray(data)) return Uint8Array.from(data)
+    const { data } = Object(value)
+    if (Array.isArray(data)) return Uint8Array.from(data)
     const [name = ''] = Object.keys(Object(value))
     if (name === '0') return Uint8Array.from(Object.values(Object(value)))
     return Object(value)[name] === '' ? name : undefined

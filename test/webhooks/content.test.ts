@@ -6,7 +6,7 @@ import { expectPage } from '../support/message-page.js'
 import { lowEnergyDelivery } from './deliveries.js'
 import { authenticated, recordingOnInvalid, secrets, transports } from './support.js'
 
-const delivery = { ...lowEnergyDelivery(), added: 'Zoë, größer' }
+const delivery = { ...lowEnergyDelivery(), added: 'Zoë, größer ?????>>>>>' }
 const json = JSON.stringify(delivery)
 const utf8 = Buffer.from(json)
 const latin1 = Buffer.from(json, 'latin1')
@@ -62,6 +62,7 @@ const rows: readonly Row[] = [
   ['deflate without a label', {}, deflateSync(utf8), 'delivered'],
   ['deflate without its header', encoded('deflate'), deflateRawSync(utf8), 'delivered'],
   ['br', encoded('br'), brotliCompressSync(utf8), 'delivered'],
+  ['base64url', {}, Buffer.from(utf8.toString('base64url')), 'delivered'],
   ['gzip in base64', encoded('gzip'), base64(gzipSync(utf8)), 'delivered'],
   // Charsets.
   ['UTF-8 with a mark', {}, mark(utf8, 0xef, 0xbb, 0xbf), 'delivered'],
@@ -139,6 +140,11 @@ test('parseDelivery reads the same bodies, unless they are compressed, or in a c
     if (verdict === 'invalid' || needsHeaders) expect(error?.issues, what).toHaveLength(1)
     else expect(data, what).toEqual(delivery)
   }
+  const marked = { ...delivery, added: 'a mark \uFEFF inside' }
+  expect(safeParseDelivery(`\uFEFF${JSON.stringify(marked)}`).data).toEqual(marked)
+  expect(safeParseDelivery(undefined).error?.issues[0]?.message).toBe(
+    'the body is undefined (did a body parser run, for this content type?)',
+  )
   const zstd = Buffer.from('28b52ffd', 'hex')
   for (const [format, bytes] of Object.entries({ gzip: gzipSync(utf8), deflate: deflateSync(utf8), zstd })) {
     const [issue] = safeParseDelivery(bytes).error?.issues ?? []
