@@ -1,5 +1,6 @@
 /** An answer counts for what its maker can know: what stands between client and service knows no subscription. */
 
+import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { NotificationClient } from 'notification-subscriber'
@@ -8,7 +9,6 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { checkService } from '../../src/cli/check/service.js'
 import { clientVariables } from '../../src/emulator/words.js'
 import { sendCall } from '../../src/keeper/loop/call.js'
-import { type AnswerShape, madeByServices, madeInBetween } from '../support/answers-in-between.js'
 import { failureOf } from '../support/failure.js'
 import { type FakeService, fakeService, subscription } from '../support/fake-service.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
@@ -25,14 +25,34 @@ beforeEach(async () => {
   await client.unsubscribe(subscriptionId)
 })
 
-const answer = ({ body, headers = {}, status }: AnswerShape) =>
-  new Response(body || null, { headers, status })
+interface Recorded {
+  readonly name: string
+  readonly product: string | undefined
+  readonly status: number
+  readonly headers: Record<string, string>
+  readonly body: string
+}
+
+const recorded = readFileSync(new URL('answers.http', import.meta.url), 'utf8')
+  .split('\n### ')
+  .slice(1)
+  .map((text): Recorded => {
+    const [head = '', ...paragraphs] = text.trimEnd().split('\n\n')
+    const [title = '', status = '', ...fields] = head.split('\n')
+    const [name = '', product] = title.split(' -> ')
+    const headers = Object.fromEntries(fields.map((field) => /^(.+?): (.+)$/.exec(field)?.slice(1) ?? []))
+    return { name, product, status: Number(status.slice(-3)), headers, body: paragraphs.join('\n\n') }
+  })
+const madeInBetween = recorded.filter(({ product }) => product !== undefined)
+const madeByServices = recorded.filter(({ product }) => product === undefined)
+
+const answer = ({ body, headers, status }: Recorded) => new Response(body || null, { headers, status })
 
 const { signal } = new AbortController()
 const spec = `behavioral ${subscription.callbackUrl}` as const
 
 describe('what a product in between has made', () => {
-  test.each(Object.entries(madeInBetween))('%s', async (_name, shape) => {
+  test.each(madeInBetween)('$name', async (shape) => {
     const { product } = shape
     service.onCall = () => answer(shape)
 
@@ -71,11 +91,11 @@ describe('what a product in between has made', () => {
     expect(kept).toMatchObject({ kind: 'SERVICE' })
   })
 
-  const byStatus = new Map(Object.values(madeInBetween).map((shape) => [shape.status, shape]))
+  const byStatus = new Map(madeInBetween.map((shape) => [shape.status, shape]))
   const statusesThatMean = [403, 404, 409, 503]
   test.each([...byStatus].filter(([status]) => statusesThatMean.includes(status)))(
     '%i is what `check` names, too',
-    async (_status, { body, headers = {}, product, status }) => {
+    async (_status, { body, headers, product, status }) => {
       await using emulator = await startEmulator()
       await using folder = await temporaryFolder()
       const caFile = join(folder.path, 'ca.pem')
@@ -98,7 +118,7 @@ describe('what a product in between has made', () => {
 })
 
 describe('what a service has made counts', () => {
-  test.each(Object.entries(madeByServices))('%s', async (_name, shape) => {
+  test.each(madeByServices)('$name', async (shape) => {
     service.onCall = ({ method }) => answer({ ...shape, status: { POST: 409, DELETE: 404 }[method] ?? 403 })
     expect(await failureOf(client.createSubscription(subscription))).toMatchObject({
       code: 'SUBSCRIPTION_CONFLICT',
