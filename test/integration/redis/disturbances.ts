@@ -112,14 +112,16 @@ export class Disturbances implements Readonly<Record<Disturbance, () => Promise<
     const index = this.#anyPlace()
     await keepers.restart(index)
     await this.#hasBegun(index)
+    keepers.deployments.push({ configuration: keepers.configuration, at: Date.now() })
   }
 
-  /** The process has announced its configuration, or found it in the store: the members are read after that. */
+  /** The process has swept, and so has announced its configuration, or found it in the store. */
   async #hasBegun(index: number): Promise<void> {
-    const { output, store } = this.#keepers
-    const { name } = this.#keepers.lifeOf(index)
     await vi.waitFor(
-      () => expect(store?.hasRead(name, 'kept:members:'), output.slice(-40).join('\n')).toBe(true),
+      async () => {
+        const { status } = await this.#keepers.known(index)
+        expect(status.isReady, this.#keepers.output.slice(-40).join('\n')).toBe(true)
+      },
       { timeout: 30_000, interval: 20 },
     )
   }

@@ -3,8 +3,13 @@ import { inspect } from 'node:util'
 import { fastTime, slowTime } from './fast-time.js'
 import type { KeeperProcesses } from './keeper-processes.js'
 import type { KeeperRequests } from './keeper-requests.js'
-import type { StoredUser } from './store-history.js'
 import type { SubscriptionHistory } from './subscription-history.js'
+
+/** A user's record in the store, as far as these tests read it. */
+export interface StoredUser {
+  readonly username: string
+  readonly id?: number
+}
 
 /** What the keepers are to agree on about one user. */
 export interface Standing {
@@ -43,7 +48,6 @@ export async function failurePage(parts: FailureParts): Promise<string> {
     ...standing,
     lifetimes: history.of(standing.username).slice(-8),
     requests: requests.all.filter((each) => each.username === standing.username).slice(-8),
-    writes: keepers.store?.recordsOf(standing.username, Date.now()).slice(-8),
   }))
   const isAbout = (line: string) =>
     [...names, ...(text.match(/process-\d+/g) ?? [])].some((name) => line.includes(name))

@@ -17,7 +17,7 @@ test.each(processCounts)(
   async (processes) => {
     const random = Random.seeded()
     await using redis = await RedisServer.start()
-    await using scene = await Scene.start({ redis, random, processes, isRecorded: true })
+    await using scene = await Scene.start({ redis, random, processes })
     const { emulator, keepers } = scene
     const disturbances = new Disturbances({ emulator, keepers, random }, scene)
 

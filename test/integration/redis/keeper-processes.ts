@@ -15,37 +15,18 @@ import type {
 import type { RedisServer } from '../../support/redis-server.js'
 import { bundleProgram } from './bundle-program.js'
 import { Relay } from './relay.js'
-import { StoreHistory } from './store-history.js'
 
 /** A line that a keeper's process writes. */
 export type KeeperReport =
-  | KeeperCall
-  /** The keeper got the id of a subscription that it made. */
-  | { readonly kind: 'made'; readonly process: string; readonly subscriptionId: number; readonly at: number }
   | { readonly kind: 'gap'; readonly process: string; readonly gap: KeeperGap }
   | {
       readonly kind: 'problem'
       readonly process: string
       readonly code: KeeperProblemCode
       readonly resolved: boolean
-      /** By the clock of the process. */
-      readonly sinceAt: number
-      /** When it was reported, by our clock. */
-      readonly at: number
       /** All of the problem, as text. */
       readonly text: string
     }
-
-/** A call of the client that a keeper made. */
-export interface KeeperCall {
-  readonly kind: 'call'
-  readonly process: string
-  readonly call: 'create' | 'recreate' | 'update' | 'unsubscribe'
-  /** The username, or the id. */
-  readonly subject: string | number
-  /** By our clock, in milliseconds since 1970. */
-  readonly at: number
-}
 
 /** A time in milliseconds since 1970; infinite as long as it lasts. */
 export interface Span {
@@ -68,18 +49,12 @@ export interface ProcessLife {
   /** The number of its configuration, from 1 on. */
   configuration: number
   diedAt: number
-  /** While it could not reach Redis. */
-  readonly cuts: Span[]
-  /** While it stood still. */
-  readonly stops: Span[]
 }
 
 export interface KeeperProcessesOptions {
   readonly count: number
   readonly emulator: Emulator
   readonly redis: RedisServer
-  /** Whether to record what is read and written. It ends with the server. */
-  readonly isRecorded?: boolean
   readonly callbackUrl: string
   readonly roster: ReadonlySet<string>
 }
@@ -101,7 +76,8 @@ export class KeeperProcesses implements AsyncDisposable {
   readonly output: string[] = []
   /** All that ever ran. */
   readonly lives: ProcessLife[] = []
-  readonly store: StoreHistory | undefined
+  /** When a process with each newer configuration had begun, in milliseconds since 1970. */
+  readonly deployments: { readonly configuration: number; readonly at: number }[] = []
   /** The configuration that processes are started with from now on. */
   configuration = 1
   kills = 0
@@ -110,20 +86,12 @@ export class KeeperProcesses implements AsyncDisposable {
   readonly #program: string
   readonly #env: NodeJS.ProcessEnv
   readonly #places: Place[] = []
-  /** By their addresses at Redis. */
-  readonly #processes: Map<string, string>
 
-  private constructor(
-    folder: string,
-    { program, store, env }: { program: string; store: StoreHistory | undefined; env: NodeJS.ProcessEnv },
-    processes: Map<string, string>,
-  ) {
+  private constructor(folder: string, program: string, env: NodeJS.ProcessEnv) {
     this.clockStartedAt = Number(env.CLOCK_STARTED_AT)
-    this.store = store
     this.#folder = folder
     this.#program = program
     this.#env = env
-    this.#processes = processes
   }
 
   static async start({
@@ -132,7 +100,6 @@ export class KeeperProcesses implements AsyncDisposable {
     redis,
     callbackUrl,
     roster,
-    isRecorded = false,
   }: KeeperProcessesOptions): Promise<KeeperProcesses> {
     const folder = await mkdtemp(join(tmpdir(), 'keepers-'))
     await writeFile(join(folder, 'ca.pem'), emulator.ca)
@@ -151,12 +118,8 @@ export class KeeperProcesses implements AsyncDisposable {
       REPORT_FILE: join(folder, 'reports'),
       CLOCK_STARTED_AT: String(Date.now()),
     }
-    const processes = new Map<string, string>()
-    const store = isRecorded
-      ? await StoreHistory.start(redis.url, (source) => processes.get(source))
-      : undefined
     const program = await bundleProgram('keeper-process', folder)
-    const keepers = new KeeperProcesses(folder, { program, store, env }, processes)
+    const keepers = new KeeperProcesses(folder, program, env)
     await keepers.setRoster(roster)
     const servicePort = Number(new URL(emulator.baseUrl).port)
     for (let index = 0; index < count; index++) await keepers.#open(index, redis.port, servicePort)
@@ -236,16 +199,9 @@ export class KeeperProcesses implements AsyncDisposable {
 
   /** Takes its Redis away from one process: connections are refused, or nothing comes through any more. */
   cutOff(index: number, how: 'cut' | 'hold'): { mend(): void } {
-    const { store, life } = this.#place(index)
-    const span = { from: Date.now(), to: Number.POSITIVE_INFINITY }
-    life.cuts.push(span)
+    const { store } = this.#place(index)
     store[how]()
-    return {
-      mend() {
-        span.to = Date.now()
-        store.mend()
-      },
-    }
+    return store
   }
 
   /** Ends it at this very moment, without a chance to write or to say anything. */
@@ -267,16 +223,9 @@ export class KeeperProcesses implements AsyncDisposable {
 
   /** It stands still, with everything that it knows and is about to do. */
   stop(index: number): { resume(): void } {
-    const { child, life } = this.#place(index)
-    const span = { from: Date.now(), to: Number.POSITIVE_INFINITY }
-    life.stops.push(span)
+    const { child } = this.#place(index)
     child.kill('SIGSTOP')
-    return {
-      resume() {
-        span.to = Date.now()
-        child.kill('SIGCONT')
-      },
-    }
+    return { resume: () => void child.kill('SIGCONT') }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -286,7 +235,6 @@ export class KeeperProcesses implements AsyncDisposable {
       await store[Symbol.asyncDispose]()
       await service[Symbol.asyncDispose]()
     }
-    this.store?.[Symbol.dispose]()
     await rm(this.#folder, { recursive: true })
   }
 
@@ -297,10 +245,7 @@ export class KeeperProcesses implements AsyncDisposable {
   }
 
   async #open(index: number, redisPort: number, servicePort: number): Promise<void> {
-    const store = await Relay.start({
-      port: redisPort,
-      onConnected: (source) => this.#processes.set(source, this.#place(index).life.name),
-    })
+    const store = await Relay.start({ port: redisPort })
     const service = await Relay.start({ port: servicePort, answerDelayMs })
     const links = { store, service }
     this.#places[index] = { ...links, ...this.#start(links) }
@@ -311,8 +256,6 @@ export class KeeperProcesses implements AsyncDisposable {
       name: `process-${this.lives.length + 1}`,
       configuration: this.configuration,
       diedAt: Number.POSITIVE_INFINITY,
-      cuts: [],
-      stops: [],
     }
     this.lives.push(life)
     const env = {

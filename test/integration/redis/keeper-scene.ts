@@ -1,19 +1,19 @@
 /** Keepers in processes of their own on one Redis and one emulator, and what must be true of them in the end. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
+import { Redis } from 'ioredis'
 import { NotificationClient } from 'notification-subscriber'
 import { type Emulator, type SubscriptionRecord, startEmulator } from 'notification-subscriber/emulator'
 import type { KeeperGap } from 'notification-subscriber/keeper'
 import { expect, vi } from 'vitest'
 import type { Random } from '../../support/random.js'
 import type { RedisServer } from '../../support/redis-server.js'
-import { failurePage, type Standing } from './failure-page.js'
+import { failurePage, type Standing, type StoredUser } from './failure-page.js'
 import { fastMs, fastTime, timesFaster } from './fast-time.js'
-import { KeeperProcesses, type KeeperReport, type Span } from './keeper-processes.js'
+import { KeeperProcesses, type KeeperReport } from './keeper-processes.js'
 import { KeeperRequests } from './keeper-requests.js'
-import { madeMs, rosterMs, violations } from './keeper-rules.js'
+import { rosterMs, violations } from './keeper-rules.js'
 import { RosterHistory } from './roster-history.js'
-import { keptUsers } from './store-history.js'
 import { type Inactivity, SubscriptionHistory } from './subscription-history.js'
 
 const callbackUrl = 'https://app.example.com/notifications'
@@ -21,15 +21,11 @@ const callbackUrl = 'https://app.example.com/notifications'
 const intervalMs = fastMs(60_000)
 /** Clocks of processes show whole milliseconds, which count for more where time passes faster. */
 const clockErrorMs = 10 * timesFaster
-/** What follows from an answer has come to the store. */
-const followMs = 1_500
 
 export interface SceneOptions {
   readonly redis: RedisServer
   readonly random: Random
   readonly processes: number
-  /** Whether to record what the processes read and write. */
-  readonly isRecorded?: boolean
 }
 
 export class Scene implements AsyncDisposable {
@@ -58,7 +54,7 @@ export class Scene implements AsyncDisposable {
   }
 
   static async start(options: SceneOptions): Promise<Scene> {
-    const { redis, processes, isRecorded } = options
+    const { redis, processes } = options
     // A token belongs to a process: it must outlive the process.
     const emulator = await startEmulator({ tokenLifetimeSeconds: 86_400 })
     await subscribeOthers(emulator)
@@ -72,7 +68,6 @@ export class Scene implements AsyncDisposable {
       redis,
       callbackUrl,
       roster: roster.names,
-      ...(isRecorded && { isRecorded }),
     })
     return new Scene({ emulator, keepers, history, requests, roster }, options, foreign)
   }
@@ -134,27 +129,10 @@ export class Scene implements AsyncDisposable {
 
   // What must be true.
 
-  /** No request so far was one that must never be. Needs the record of the store. */
+  /** No request so far was one that must never be. */
   async expectRulesKept(): Promise<void> {
-    const { store } = this.keepers
-    if (store === undefined) throw new Error('Nothing of the store was recorded.')
-    const now = Date.now()
-    const reports = await this.keepers.reports()
-    await store.caughtUp()
-    const broken = violations({
-      // What follows from the last ones may not have come to the store yet.
-      requests: this.requests.all.filter(({ to }) => to < now - followMs),
-      calls: reports.filter((each) => each.kind === 'call'),
-      made: reports.filter((each) => each.kind === 'made').filter(({ at }) => at < now - madeMs),
-      storeProblems: storeProblemsIn(reports),
-      usernameOf: (subject) =>
-        typeof subject === 'string'
-          ? subject
-          : (this.history.find(subject)?.subscription.usernames.join() ?? ''),
-      store,
-      lives: this.keepers.lives,
-      wanted: this.roster.wanted,
-    })
+    const { lives, deployments } = this.keepers
+    const broken = violations({ requests: this.requests.all, lives, deployments, wanted: this.roster.wanted })
     if (broken.length === 0) return
     const text = broken.join('\n')
     await this.#fail(text, new Set(text.match(/(agent|newcomer)-\d+/g)))
@@ -206,7 +184,11 @@ export class Scene implements AsyncDisposable {
 
   /** Of every user who is wanted, or has a subscription or a record, and of others. */
   async #standings(others: Iterable<string> = []): Promise<Standing[]> {
-    const { records, index } = await keptUsers(this.#redisUrl)
+    const stored = [...(await storedIn(this.#redisUrl))]
+    const valuesOf = (prefix: string) =>
+      stored.flatMap(([key, text]) => (key.startsWith(prefix) ? [JSON.parse(text)] : []))
+    const records: StoredUser[] = valuesOf('kept:user:')
+    const index = new Set(valuesOf('kept:members:').flat())
     const known = await Promise.all(
       this.keepers.upToDate.map(async (index) => ({
         name: this.keepers.lifeOf(index).name,
@@ -282,12 +264,12 @@ export class Scene implements AsyncDisposable {
     )
   }
 
-  /** Nowhere in what was ever written, logged or reported; and no user's name in a key. */
+  /** Nowhere in what is stored, or was ever logged or reported; and no user's name in a key. */
   async expectNoSecret(): Promise<void> {
-    const commands = this.keepers.store?.commands ?? []
-    expect([...new Set(commands.map(({ key }) => key))].join()).not.toMatch(/agent|newcomer/)
+    const stored = await storedIn(this.#redisUrl)
+    expect([...stored.keys()].join()).not.toMatch(/agent|newcomer/)
     const texts = {
-      store: commands.map(({ value }) => value).join('\n'),
+      store: [...stored.values()].join('\n'),
       logs: this.keepers.output.join('\n'),
       reports: JSON.stringify(await this.keepers.reports()),
     }
@@ -373,17 +355,18 @@ async function subscribeOthers(emulator: Emulator): Promise<void> {
   })
 }
 
-/** The store fails from the first report of a problem until that of its end. */
-function storeProblemsIn(reports: readonly KeeperReport[]): (Span & { process: string })[] {
-  const spans: (Span & { process: string; sinceAt: number })[] = []
-  for (const report of reports) {
-    if (report.kind !== 'problem' || report.code !== 'STORE') continue
-    const { at, process, resolved, sinceAt } = report
-    const open = spans.find((each) => each.process === process && each.sinceAt === sinceAt)
-    if (open === undefined) spans.push({ process, sinceAt, from: at, to: Number.POSITIVE_INFINITY })
-    else if (resolved) open.to = at
+/** Every key of a Redis with its text, and nothing that expires: users who were removed have no record. */
+async function storedIn(url: string): Promise<Map<string, string>> {
+  const redis = new Redis(url)
+  try {
+    const all = await redis.keys('kept:*')
+    const texts = await Promise.all(
+      all.map(async (key) => [key, await redis.get(key), await redis.pttl(key)]),
+    )
+    return new Map(texts.flatMap(([key, text, ttlMs]) => (ttlMs === -1 ? [[String(key), String(text)]] : [])))
+  } finally {
+    redis.disconnect()
   }
-  return spans
 }
 
 function gapsIn(reports: readonly KeeperReport[]): KeeperGap[] {

@@ -15,8 +15,6 @@ export interface RelayOptions {
   readonly port: number
   /** How much later answers arrive, in milliseconds. Default: 0. */
   readonly answerDelayMs?: number | undefined
-  /** Called with the address that the server sees, before it sees anything else. */
-  readonly onConnected?: (source: string) => void
 }
 
 /**
@@ -76,9 +74,9 @@ export class Relay implements AsyncDisposable {
     await new Promise((resolve) => this.#server.close(resolve))
   }
 
-  #accept(client: Socket, { answerDelayMs = 0, onConnected }: RelayOptions): void {
+  #accept(client: Socket, { answerDelayMs = 0 }: RelayOptions): void {
     if (this.#isCut) return void client.destroy()
-    const server = connect(this.target, '127.0.0.1', () => onConnected?.(`127.0.0.1:${server.localPort}`))
+    const server = connect(this.target, '127.0.0.1')
     const link: Link = { held: undefined, heldAnswers: undefined }
     this.#links.add(link)
     const pass = (piece: () => void) => {

@@ -34,37 +34,15 @@ function log(fields: object, message: string): void {
   console.log(seconds(), message, shown(fields))
 }
 
-/** A request may wait for its connection: what counts is when the keeper decided on it. */
-function reportCall(call: 'create' | 'recreate' | 'update' | 'unsubscribe', subject: string | number): void {
-  const at = slowTime(clockStartedAt, Date.now())
-  report({ kind: 'call', process: PROCESS_NAME, call, subject, at })
-}
-
-/** From now on the keeper knows the id. */
-function reportMade(subscriptionId: number): void {
-  const at = slowTime(clockStartedAt, Date.now())
-  report({ kind: 'made', process: PROCESS_NAME, subscriptionId, at })
-}
-
 const client = NotificationClient.fromEnv()
 const redis = new Redis(REDIS_URL)
 redis.on('error', () => {})
 const keeper = new SubscriptionKeeper({
+  // Each process has a relay of its own to the service: its address names no service that they share.
   client: {
-    async tryCreateSubscription(input, options) {
-      reportCall(input.recreateIfExists ? 'recreate' : 'create', input.usernames.join())
-      const result = await client.tryCreateSubscription(input, options)
-      if (result.created) reportMade(result.subscriptionId)
-      return result
-    },
-    updateSubscriptionParameters(id, input, options) {
-      reportCall('update', id)
-      return client.updateSubscriptionParameters(id, input, options)
-    },
-    unsubscribe(id, options) {
-      reportCall('unsubscribe', id)
-      return client.unsubscribe(id, options)
-    },
+    tryCreateSubscription: (...call) => client.tryCreateSubscription(...call),
+    updateSubscriptionParameters: (...call) => client.updateSubscriptionParameters(...call),
+    unsubscribe: (...call) => client.unsubscribe(...call),
   },
   name: 'kept',
   store: redisStore(redis),
@@ -78,9 +56,8 @@ const keeper = new SubscriptionKeeper({
   ...keeperLimits,
   onGap: (gap) => report({ kind: 'gap', process: PROCESS_NAME, gap }),
   onProblem: (problem) => {
-    const { code, resolved, sinceAt } = problem
-    const at = slowTime(clockStartedAt, Date.now())
-    report({ kind: 'problem', process: PROCESS_NAME, code, resolved, sinceAt, at, text: shown(problem) })
+    const { code, resolved } = problem
+    report({ kind: 'problem', process: PROCESS_NAME, code, resolved, text: shown(problem) })
   },
   logger: { debug: log, info: log, warn: log, error: log },
 })
