@@ -211,7 +211,7 @@ async function writeStates(file: FileHandle, entries: readonly Entry[]): Promise
     rest = rest.slice(near.length)
     const bytes = Buffer.alloc((near.at(-1) ?? first).offset - start + stateBytes)
     if (near.length > 1) await readAll(file, bytes, start)
-    for (const entry of near) bytes.write(stateOf(entry, entry.isDone), entry.offset - start, 'latin1')
+    for (const entry of near) bytes.write(stateOf(entry, entry.isDone), entry.offset - start)
     await writeAll(file, bytes, start)
   }
 }

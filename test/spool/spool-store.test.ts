@@ -208,14 +208,16 @@ describe.concurrent('a read that is slow', () => {
   })
 })
 
-test('a read that gives a part is continued: of a text, and of what stands between two states', async () => {
+test('a read or a write that gives a part is continued, also of what stands between two states', async () => {
   await using folder = await spoolFolder()
-  await folder.leave(...Array.from({ length: 20 }, (_, id) => numbered(id)))
   const files = filesWith({
     before: (operation, _file, args) => {
-      if (operation === 'read') Reflect.set(args, 2, Math.ceil(Number(args[2]) / 2))
+      if (operation === 'read' || operation === 'write') Reflect.set(args, 2, Math.ceil(Number(args[2]) / 2))
     },
   })
+  const filling = await folder.open({ deliver: never }, files)
+  for (let id = 0; id < 20; id += 1) await keep(filling, numbered(id))
+  await filling.close({ timeoutMs: 0 })
   const failing = recorder(({ notification: { id } }) => {
     if (id.endsWith('1')) throw new Error('away')
   })
@@ -230,6 +232,52 @@ test('a read that gives a part is continued: of a text, and of what stands betwe
   })
   expect(idsOf(delivered)).toEqual(['n1', 'n11'])
   expect(folder.damages).toEqual([])
+})
+
+test('states share a read and a write if they are close, and need no read alone', async () => {
+  await using folder = await spoolFolder()
+  const operations: string[] = []
+  const files = filesWith({
+    // Node.js itself ends a read of no bytes.
+    before: (operation, _file, args) => void (args[2] !== 0 && operations.push(operation)),
+  })
+  const ends: (() => void)[] = []
+  await using spool = await folder.open({ deliver: () => new Promise<void>((end) => ends.push(end)) }, files)
+  await Promise.all(
+    [1, 2, 3].map((id) => keep(spool, numbered(id, { text: 'x'.repeat(id === 2 ? 40_000 : 1) }))),
+  )
+  await until(() => ends.length === 3)
+  operations.length = 0
+  for (const end of ends) end()
+  await until(() => spool.size === 0)
+  expect(operations).toEqual(['read', 'write', 'write'])
+})
+
+test('a segment that is full gets its name while states are written to it, and its name has its highest id', async () => {
+  await using folder = await spoolFolder()
+  const { logger, failures } = diskLog()
+  let endRead = () => {}
+  const reading = new Promise<void>((resolve) => (endRead = resolve))
+  const files = filesWith({ before: (operation) => (isHeld && operation === 'read' ? reading : undefined) })
+  let isHeld = false
+  const ends: (() => void)[] = []
+  const spool = await folder.open(
+    { deliver: () => new Promise<void>((end) => ends.push(end)), logger },
+    files,
+  )
+  for (const id of [1, 2, 3]) await keep(spool, numbered(id, { text: 'x'.repeat(id === 3 ? 2 ** 20 : 1) }))
+  await until(() => ends.length === 3)
+  isHeld = true
+  for (const end of ends.splice(0, 2)) end()
+  await keep(spool, numbered(4))
+  const [name = ''] = await folder.names(/\.log$/)
+  const ids = [...(await readFile(join(folder.path, name), 'latin1')).matchAll(/ (\d{16}) 1\d{12} - /g)]
+  expect(name.split('-')[1]).toBe(ids.at(-1)?.[1])
+  isHeld = false
+  endRead()
+  await until(() => spool.size === 2)
+  await spool.close({ timeoutMs: 0 })
+  expect(failures()).toEqual([])
 })
 
 describe.concurrent('a removal that is slow', () => {
@@ -398,6 +446,14 @@ describe.concurrent('a disk that fails', () => {
     await until(() => second.size === 0)
     expect(idsOf(delivered)).toEqual(['n1'])
     expect(folder.damages).toEqual([])
+  })
+
+  test('while full segments get their last names keeps no delivery from its end, and no file', async () => {
+    await using folder = await spoolFolder()
+    await using spool = await folder.open({}, diskThatFailsTo('rename', /\.open$/).files)
+    for (const id of [1, 2, 3]) await keep(spool, numbered(id, { text: 'x'.repeat(2 ** 20) }))
+    await until(() => spool.size === 0)
+    expect(await folder.names()).toHaveLength(1)
   })
 
   test('or not: deliveries that end together, in any order, are marked, and segments that are full are closed', async () => {
