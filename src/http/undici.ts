@@ -266,7 +266,7 @@ class ResponseHandler implements Dispatcher.DispatchHandler, Awaited {
     if (pending === undefined) return
     const { body, headers, status } = pending
     const header = (name: string) => firstOf(headers[name])
-    pending.resolve({ status, header, body: utf8.decode(body.bytes), bodyComplete })
+    pending.resolve({ status, header, body: new TextDecoder().decode(body.bytes), bodyComplete })
   }
 
   /** Releases what the handler holds; a second call returns nothing. */
@@ -283,8 +283,6 @@ class ResponseHandler implements Dispatcher.DispatchHandler, Awaited {
 function firstOf(values: string | string[] | undefined): string | undefined {
   return Array.isArray(values) ? values[0] : values
 }
-
-const utf8 = new TextDecoder()
 
 /** The reason that undici needs for an abort. It is never shown, because the exchange has already ended. */
 function abandoned(): Error {

@@ -2,7 +2,7 @@
 import { NotificationClient } from 'notification-subscriber'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { Agent, MockAgent, setGlobalDispatcher } from 'undici'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { failureOf } from '../support/failure.js'
 import { subscription } from '../support/fake-service.js'
 
@@ -48,6 +48,30 @@ describe('fake timers', () => {
     await vi.advanceTimersByTimeAsync(10_000)
     expect(await call).toMatchObject({ code: 'SUBSCRIPTION_NOT_FOUND' })
     expect(emulator.requestCounts.unsubscribe).toBe(2)
+  })
+})
+
+describe('jsdom in Jest, which has no TextDecoder', () => {
+  // Loaded here and not in the test: see test/errors.test.ts.
+  let loaded: object[]
+  beforeAll(async () => {
+    vi.stubGlobal('TextDecoder', undefined)
+    vi.stubGlobal('TextEncoder', undefined)
+    vi.resetModules()
+    loaded = [
+      await import('notification-subscriber'),
+      await import('notification-subscriber/keeper'),
+      await import('notification-subscriber/webhooks'),
+    ]
+    vi.unstubAllGlobals()
+  })
+
+  test('loads the package, so that it can be mocked', () => {
+    expect(loaded).toMatchObject([
+      { NotificationClient: expect.any(Function) },
+      { SubscriptionKeeper: expect.any(Function) },
+      { DeliveryReceiver: expect.any(Function) },
+    ])
   })
 })
 
