@@ -113,13 +113,13 @@ function hashOf(element: 'script' | 'style', html: string): string {
 
 function refuseMethodBut(allowed: 'GET' | 'POST', { method }: IncomingMessage): void {
   if (method === allowed) return
-  throw new Refusal(405, `Only ${allowed} is allowed here.`, { headers: { allow: allowed } })
+  throw new Refusal(405, `Only ${allowed} is allowed here.`, undefined, { allow: allowed })
 }
 
 async function readJson(request: IncomingMessage): Promise<unknown> {
   const { bytes, isComplete } = await readUpTo(maxBodyBytes, request.iterator({ destroyOnReturn: false }))
   if (!isComplete) {
-    throw new Refusal(413, `The body is over ${maxBodyBytes} bytes.`, { headers: { connection: 'close' } })
+    throw new Refusal(413, `The body is over ${maxBodyBytes} bytes.`, undefined, { connection: 'close' })
   }
   try {
     return JSON.parse(Buffer.from(bytes).toString('utf8'))
@@ -132,7 +132,7 @@ function sendError(response: ServerResponse, error: unknown): void {
   if (response.headersSent) {
     response.destroy()
   } else if (error instanceof Refusal) {
-    for (const [name, value] of Object.entries(error.options.headers ?? {})) response.setHeader(name, value)
+    for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value)
     sendJson(response, error.status, { message: error.message, issues: [] })
   } else if (error instanceof InvalidRequestError) {
     sendJson(response, 400, { message: error.message, issues: error.issues })

@@ -8,38 +8,32 @@ export interface ServiceRequest {
   readonly body: string
   /** The text in the place of the path's variable, empty if there is none. */
   readonly variable: string
+  readonly about: About
 }
 
-export interface ServiceAnswer {
-  readonly status: number
-  readonly headers?: Readonly<Record<string, string>>
-  /** Sent as JSON. Default: no body. */
-  readonly body?: object
-  /** The subscription that was created, updated or ended. */
-  readonly subscriptionId?: number
-}
-
-interface RefusalOptions {
-  /** One word for the reason. Default: `invalid_request`. */
-  readonly code?: string
-  readonly headers?: Readonly<Record<string, string>>
-  /** The subscription that is in the way of a create. */
-  readonly subscriptionId?: number
+/** What is found out about a request, for its record. */
+export interface About {
+  /** The subscription that the request created or names, or that is in its way. */
+  subscriptionId?: number
+  refusal?: { readonly code: string; readonly message: string }
 }
 
 /**
- * An error answer, thrown where the reason is found: an HTTP status, a sentence and a code. The form of the
- * service's error bodies is not documented (docs/service.md, Errors), so the emulator has its own: `{ error, message }`
- * from the subscription calls, and `{ error, error_description }` from the token endpoint (RFC 6749 section 5.2).
+ * An error answer, thrown where the reason is found: an HTTP status, a sentence and a code, one word for the reason. The
+ * form of the service's error bodies is not documented (docs/service.md, Errors), so the emulator has its own:
+ * `{ error, message }` from the subscription calls, and `{ error, error_description }` from the token endpoint (RFC 6749
+ * section 5.2).
  */
 export class Refusal extends Error {
   readonly status: number
-  readonly options: RefusalOptions
+  readonly code: string
+  readonly headers: Readonly<Record<string, string>>
 
-  constructor(status: number, message: string, options: RefusalOptions = {}) {
+  constructor(status: number, message: string, code = 'invalid_request', headers = {}) {
     super(message)
     this.status = status
-    this.options = options
+    this.code = code
+    this.headers = headers
   }
 }
 
@@ -73,12 +67,8 @@ export function mediaTypeOf(contentType: string | null): string | undefined {
 export function parseForm(body: string): Map<string, string> {
   const fields = new Map<string, string>()
   const refuse = (reason: string) => invalid(`The form cannot be read: ${reason}`)
-  for (const pair of body.split('&')) {
-    if (pair === '') continue
-    const equals = pair.indexOf('=')
-    const name = decodeFormComponent(equals === -1 ? pair : pair.slice(0, equals))
-    const value = decodeFormComponent(equals === -1 ? '' : pair.slice(equals + 1))
-    if (name === undefined || value === undefined) throw refuse('it is not percent-encoded UTF-8')
+  if (decodeFormComponent(body) === undefined) throw refuse('it is not percent-encoded UTF-8')
+  for (const [name, value] of new URLSearchParams(body)) {
     if (name === '') throw refuse('a field has no name')
     if (fields.has(name)) throw refuse(`the field ${excerpt(name, 100)} is given more than once`)
     fields.set(name, value)

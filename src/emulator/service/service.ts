@@ -5,11 +5,11 @@ import { endpoints, idPlace, resolvedRoute } from '../../shared/routes.js'
 import { isBodiless } from '../../shared/statuses.js'
 import { messageOf } from '../../shared/text.js'
 import { type Activity, beginningOf, type RecordedRequest } from '../activity.js'
-import { ConnectionReset, type EmulatorOperation, type Fault, type FaultPlan } from '../faults.js'
+import { ConnectionReset, type Fault, type FaultPlan } from '../faults.js'
 import type { ResolvedEmulatorOptions } from '../options.js'
 import { injectedFault } from '../words.js'
-import { decodeFormComponent, Refusal, type ServiceAnswer, type ServiceRequest } from './requests.js'
-import { SubscriptionOperations } from './subscription-operations.js'
+import { decodeFormComponent, Refusal, type ServiceRequest } from './requests.js'
+import { subscriptionOperations } from './subscription-operations.js'
 import type { SubscriptionStore } from './subscription-store.js'
 import { answerTokenRequest, type TokenIssuer } from './token-endpoint.js'
 
@@ -28,20 +28,15 @@ export interface IncomingRequest {
 }
 
 interface Endpoint {
-  readonly operation: EmulatorOperation
-  readonly method: string
-  /** Path and query, with the place of a variable in braces. */
-  readonly path: string
-  answer(request: ServiceRequest): Promise<ServiceAnswer>
+  readonly operation: RecordedRequest['operation']
+  /** @throws `Refusal` */
+  answer(request: ServiceRequest): Promise<Response>
 }
 
-type About = Pick<RecordedRequest, 'subscriptionId' | 'refusal'>
+type Found = Endpoint & Pick<ServiceRequest, 'variable' | 'about'>
 
-interface Sent {
-  readonly status: number
-  readonly headers?: Readonly<Record<string, string>> | undefined
-  readonly body: string
-}
+/** An endpoint at its method and its path, with query and the place of a variable in braces. */
+type Route = Endpoint & { readonly method: string; readonly path: string }
 
 interface ServiceParts {
   readonly tokens: TokenIssuer
@@ -54,11 +49,11 @@ interface ServiceParts {
 
 export class NotificationService {
   readonly #parts: ServiceParts
-  readonly #endpoints: readonly Endpoint[]
+  readonly #routes: readonly Route[]
 
   constructor(options: ResolvedEmulatorOptions, parts: ServiceParts) {
     this.#parts = parts
-    this.#endpoints = endpointsOf(options, parts)
+    this.#routes = routesOf(options, parts)
   }
 
   /**
@@ -70,41 +65,32 @@ export class NotificationService {
     const { method, target, headers, signal = this.#parts.closing } = request
     const { bytes, isComplete } = await readUpTo(maxBodyBytes, request.body)
     const body = Buffer.from(bytes).toString('utf8')
-    const found = this.#find(method, target)
-    const operation = found instanceof Refusal ? 'unknown' : found.endpoint.operation
+    const { operation, variable, about, ...endpoint } = this.#find(method, target)
     const fault = this.#parts.faults.takeForRequest(operation)
     const finish = this.#parts.activity.beginRequest({
       ...{ operation, method, body, path: target, headers: Object.fromEntries(headers) },
       ...(fault && { fault }),
     })
-    let about: About = found instanceof Refusal ? {} : found.about
-    const answer = async (): Promise<Sent> => {
+    const answer = async (): Promise<Response> => {
       try {
         if (!isComplete) {
-          const message = `The request body is over ${maxBodyBytes} bytes`
-          throw new Refusal(413, message, { code: 'content_too_large' })
+          throw new Refusal(413, `The request body is over ${maxBodyBytes} bytes`, 'content_too_large')
         }
-        if (found instanceof Refusal) throw found
-        const { endpoint, variable } = found
-        const { subscriptionId, ...answered } = await endpoint.answer({ headers, body, variable })
-        if (subscriptionId !== undefined) about = { subscriptionId }
-        return sent(answered)
+        return await endpoint.answer({ headers, body, variable, about })
       } catch (error) {
         if (!(error instanceof Refusal)) throw error
-        const { status, message, options } = error
-        const { code = 'invalid_request', headers, ...inTheWay } = options
-        about = { ...about, ...inTheWay, refusal: { code, message } }
-        const body =
-          operation === 'token' ? { error: code, error_description: message } : { error: code, message }
-        return sent({ status, headers: { 'cache-control': 'no-store', ...headers }, body })
+        const { status, message, code } = error
+        about.refusal = { code, message }
+        const reason = operation === 'token' ? { error_description: message } : { message }
+        const headers = { 'cache-control': 'no-store', ...error.headers }
+        return Response.json({ error: code, ...reason }, { status, headers })
       }
     }
     try {
-      const { status, headers, body } = await this.#withFault(fault, signal, answer)
-      // The fetch standard allows no body with some statuses.
-      const response = new Response(body || null, { status, headers: { ...headers } })
-      const recorded = { headers: Object.fromEntries(response.headers), ...beginningOf(body) }
-      finish({ status, answer: recorded, ...about })
+      const response = await this.#withFault(fault, signal, answer)
+      const recorded = beginningOf(await response.clone().text())
+      const { status } = response
+      finish({ status, answer: { headers: Object.fromEntries(response.headers), ...recorded }, ...about })
       return response
     } catch (error) {
       finish({ error: error instanceof ConnectionReset ? error.reason : messageOf(error), ...about })
@@ -115,21 +101,22 @@ export class NotificationService {
   async #withFault(
     fault: Fault | undefined,
     signal: AbortSignal,
-    answer: () => Promise<Sent>,
-  ): Promise<Sent> {
+    answer: () => Promise<Response>,
+  ): Promise<Response> {
     if (fault === undefined) return answer()
     if ('status' in fault) {
-      const { status, headers, body = '' } = fault
-      return { status, headers, body: isBodiless(status) ? '' : body }
+      const { status, headers = {}, body } = fault
+      return new Response(isBodiless(status) ? null : body, { status, headers })
     }
     if ('delayMs' in fault) {
       await this.#delay(fault.delayMs, signal)
       return answer()
     }
     if ('malformedBody' in fault) {
-      const { body, ...rest } = await answer()
+      const response = await answer()
+      const body = await response.text()
       const half = body.slice(0, body.length / 2) || '{'
-      return { ...rest, body: fault.malformedBody === true ? half : fault.malformedBody }
+      return new Response(fault.malformedBody === true ? half : fault.malformedBody, response)
     }
     if (fault.reset === 'after-processing') await answer()
     throw new ConnectionReset(`${injectedFault} broke the connection ${fault.reset.replace('-', ' ')}`)
@@ -146,25 +133,27 @@ export class NotificationService {
   }
 
   /** The endpoint of a request, with the text in the place of its variable. */
-  #find(method: string, target: string): { endpoint: Endpoint; variable: string; about: About } | Refusal {
-    const matches = this.#endpoints.flatMap((endpoint) => {
+  #find(method: string, target: string): Found {
+    const matches = this.#routes.flatMap((endpoint) => {
       const variable = variableIn(target, endpoint.path)
       if (variable === undefined) return []
       const about = endpoint.path.includes(idPlace) ? { subscriptionId: Number(variable) } : {}
-      return [{ endpoint, variable, about }]
+      return [{ ...endpoint, variable, about }]
     })
-    if (matches.length === 0) return new Refusal(404, 'There is nothing at this path', { code: 'not_found' })
-    const match = matches.find(({ endpoint }) => endpoint.method === method)
-    if (match !== undefined) return match
-    const allow = matches.map(({ endpoint }) => endpoint.method).join(', ')
-    const options = { code: 'method_not_allowed', headers: { allow } }
-    return new Refusal(405, `Only ${allow} is allowed here`, options)
+    if (matches.length === 0) return notFound(new Refusal(404, 'There is nothing at this path', 'not_found'))
+    const allow = matches.map((endpoint) => endpoint.method).join(', ')
+    const refusal = new Refusal(405, `Only ${allow} is allowed here`, 'method_not_allowed', { allow })
+    return matches.find((endpoint) => endpoint.method === method) ?? notFound(refusal)
   }
 }
 
+function notFound(refusal: Refusal): Found {
+  return { operation: 'unknown', variable: '', about: {}, answer: () => Promise.reject(refusal) }
+}
+
 /** Every method and path that is answered; see the option `routes`. */
-function endpointsOf(options: ResolvedEmulatorOptions, { tokens, store }: ServiceParts): Endpoint[] {
-  const subscriptions = new SubscriptionOperations(options, tokens, store)
+function routesOf(options: ResolvedEmulatorOptions, { tokens, store }: ServiceParts): Route[] {
+  const subscriptions = subscriptionOperations(options, tokens, store)
   const update = resolvedRoute('update', options.routes?.update)
   const unsubscribe = resolvedRoute('unsubscribe', options.routes?.unsubscribe)
   return [
@@ -174,11 +163,11 @@ function endpointsOf(options: ResolvedEmulatorOptions, { tokens, store }: Servic
       answer: async (request) => {
         // In a path a plus sign is no space.
         if (decodeFormComponent(request.variable.replaceAll('+', '%2B')) !== options.domain)
-          throw new Refusal(404, 'There is no such domain', { code: 'not_found' })
+          throw new Refusal(404, 'There is no such domain', 'not_found')
         return answerTokenRequest(options, tokens, request)
       },
     },
-    { operation: 'create', ...endpoints.create, answer: (request) => subscriptions.create(request) },
+    { operation: 'create', ...endpoints.create, answer: subscriptions.create },
     { operation: 'update', ...update, answer: (request) => subscriptions.update(update, request) },
     {
       operation: 'unsubscribe',
@@ -199,9 +188,4 @@ function variableIn(target: string, path: string): string | undefined {
   if (!text.startsWith(before) || !text.endsWith(after)) return undefined
   const value = text.slice(before.length, text.length - after.length)
   return (variable === 'subscriptionId' ? /^\d+$/ : /^[^/]+$/).test(value) ? value : undefined
-}
-
-function sent({ status, headers, body }: ServiceAnswer): Sent {
-  if (body === undefined) return { status, headers, body: '' }
-  return { status, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) }
 }

@@ -1,5 +1,6 @@
 /** The subscription calls: create, update and unsubscribe (docs/service.md, Endpoints). */
-import { type NotificationType, notificationTypes } from '../../notification-types.js'
+import * as z from 'zod'
+import { notificationTypes } from '../../notification-types.js'
 import { isInsecureLoopback, parsedUrl } from '../../shared/addresses.js'
 import { headerName } from '../../shared/headers.js'
 import type { ResolvedRoute } from '../../shared/routes.js'
@@ -14,7 +15,6 @@ import {
   parseForm,
   parseJsonObject,
   Refusal,
-  type ServiceAnswer,
   type ServiceRequest,
 } from './requests.js'
 import type { SubscriptionRequest, SubscriptionStore } from './subscription-store.js'
@@ -26,82 +26,70 @@ type Rules = Pick<
   'username' | 'password' | 'permittedHeaders' | 'allowInsecureLoopback'
 >
 
-export class SubscriptionOperations {
-  readonly #rules: Rules
-  readonly #tokens: TokenIssuer
-  readonly #store: SubscriptionStore
-
-  constructor(rules: Rules, tokens: TokenIssuer, store: SubscriptionStore) {
-    this.#rules = rules
-    this.#tokens = tokens
-    this.#store = store
-  }
-
-  async create(request: ServiceRequest): Promise<ServiceAnswer> {
-    await this.#authorize(request)
-    requireFormat(request, 'form')
-    const result = this.#store.create(readCreateForm(request, this.#rules))
-    if (result.outcome === 'created') {
-      const { subscriptionId } = result
-      return { status: 201, body: { subscription_id: subscriptionId }, subscriptionId }
-    }
-    const [code, message] =
-      result.outcome === 'duplicate'
-        ? ['duplicate_subscription', 'is identical; recreateIfExists=true would replace it']
-        : ['partial_overlap', 'covers some of the users and types at this callback URL']
-    const subscriptionId = result.conflictsWith
-    throw new Refusal(409, `Subscription ${subscriptionId} ${message}`, { code, subscriptionId })
-  }
-
-  /**
-   * Method and path come from the service's public developer pages (docs/service.md, Endpoints); the
-   * status of success was not readable there, so 200 with an empty body is the emulator's choice.
-   */
-  async update(route: ResolvedRoute, request: ServiceRequest): Promise<ServiceAnswer> {
-    await this.#authorize(request)
-    requireFormat(request, route.format)
-    const subscriptionId = idOf(route, request)
-    // Checked before the values: an ended subscription is always a 404.
-    if (!this.#store.isActive(subscriptionId)) throw notFound(subscriptionId)
-    this.#store.updateParameters(subscriptionId, readUpdate(route, request, this.#rules))
-    return { status: 200, subscriptionId }
-  }
-
-  /** Method, path and statuses come from the service's public developer pages (docs/service.md, Endpoints). */
-  async unsubscribe(route: ResolvedRoute, request: ServiceRequest): Promise<ServiceAnswer> {
-    await this.#authorize(request)
-    if (request.variable === '') requireFormat(request, route.format)
-    const subscriptionId = idOf(route, request)
-    if (!this.#store.end(subscriptionId, 'unsubscribed')) throw notFound(subscriptionId)
-    return { status: 204, subscriptionId }
-  }
-
+export function subscriptionOperations(rules: Rules, tokens: TokenIssuer, store: SubscriptionStore) {
   /** Either kind of Authorization will do (docs/service.md, Authentication). */
-  async #authorize({ headers }: ServiceRequest): Promise<void> {
+  async function authorize({ headers }: ServiceRequest): Promise<void> {
     const { isBasic = true, value } = parseAuthorization(headers.get('authorization')) ?? {}
-    const { username, password } = this.#rules
-    const accepted = isBasic ? value === `${username}:${password}` : await this.#tokens.accepts(`${value}`)
+    const { username, password } = rules
+    const accepted = isBasic ? value === `${username}:${password}` : await tokens.accepts(`${value}`)
     if (accepted) return
     const invalidToken = isBasic ? '' : ', error="invalid_token"'
     const challenge = `Bearer realm="notifications"${invalidToken}, Basic realm="notifications"`
-    throw new Refusal(401, 'Credentials or access token are missing, wrong, expired or revoked', {
-      code: 'unauthorized',
-      headers: { 'www-authenticate': challenge },
-    })
+    const message = 'Credentials or access token are missing, wrong, expired or revoked'
+    throw new Refusal(401, message, 'unauthorized', { 'www-authenticate': challenge })
+  }
+
+  return {
+    async create(request: ServiceRequest): Promise<Response> {
+      await authorize(request)
+      requireFormat(request, 'form')
+      const { outcome, subscriptionId } = store.create(readCreateForm(request, rules))
+      request.about.subscriptionId = subscriptionId
+      if (outcome === 'created') return Response.json({ subscription_id: subscriptionId }, { status: 201 })
+      const [code, message] =
+        outcome === 'duplicate'
+          ? ['duplicate_subscription', 'is identical; recreateIfExists=true would replace it']
+          : ['partial_overlap', 'covers some of the users and types at this callback URL']
+      throw new Refusal(409, `Subscription ${subscriptionId} ${message}`, code)
+    },
+
+    /**
+     * Method and path come from the service's public developer pages (docs/service.md, Endpoints); the
+     * status of success was not readable there, so 200 with an empty body is the emulator's choice.
+     */
+    async update(route: ResolvedRoute, request: ServiceRequest): Promise<Response> {
+      await authorize(request)
+      requireFormat(request, route.format)
+      const subscriptionId = idOf(route, request)
+      // Checked before the values: an ended subscription is always a 404.
+      if (!store.isActive(subscriptionId)) throw notFound(subscriptionId)
+      store.updateParameters(subscriptionId, readUpdate(route, request, rules))
+      return new Response()
+    },
+
+    /** Method, path and statuses come from the service's public developer pages (docs/service.md, Endpoints). */
+    async unsubscribe(route: ResolvedRoute, request: ServiceRequest): Promise<Response> {
+      await authorize(request)
+      if (request.variable === '') requireFormat(request, route.format)
+      const subscriptionId = idOf(route, request)
+      if (!store.end(subscriptionId, 'unsubscribed')) throw notFound(subscriptionId)
+      return new Response(null, { status: 204 })
+    },
   }
 }
 
 function requireFormat({ headers }: ServiceRequest, format: ResolvedRoute['format']): void {
   const type = format === 'json' ? 'application/json' : formType
   if (mediaTypeOf(headers.get('content-type')) === type) return
-  throw new Refusal(415, `Content-Type must be ${type}`, { code: 'unsupported_media_type' })
+  throw new Refusal(415, `Content-Type must be ${type}`, 'unsupported_media_type')
 }
 
 /** @throws `Refusal` (400) if the body must have the id, and has not */
-function idOf({ format, idField }: ResolvedRoute, { variable, body }: ServiceRequest): number {
+function idOf({ format, idField }: ResolvedRoute, { variable, body, about }: ServiceRequest): number {
   const id = variable || fieldsIn(format, body).get(idField ?? '')
-  if (id !== undefined && /^\d+$/.test(id)) return Number(id)
-  throw invalid(`${idField} must be the id of a subscription`)
+  if (!/^\d+$/.test(id ?? '')) throw invalid(`${idField} must be the id of a subscription`)
+  about.subscriptionId = Number(id)
+  return about.subscriptionId
 }
 
 function fieldsIn(format: ResolvedRoute['format'], body: string): Map<string, string> {
@@ -109,20 +97,43 @@ function fieldsIn(format: ResolvedRoute['format'], body: string): Map<string, st
 }
 
 function notFound(subscriptionId: number): Refusal {
-  return new Refusal(404, `There is no active subscription ${subscriptionId}`, { code: 'not_found' })
+  return new Refusal(404, `There is no active subscription ${subscriptionId}`, 'not_found')
 }
 
+const text = z.string('is missing').min(1, 'is missing')
+
+const list = text
+  .transform((items) => items.split(','))
+  .refine((items) => !items.includes(''), { error: 'has an empty item', abort: true })
+  // Taken as they are, such items would never match a user or a type.
+  .refine((items) => items.every((item) => item === item.trim()), 'has spaces around an item')
+
+const type = z.enum(notificationTypes, {
+  error: ({ input }) => `${JSON.stringify(excerpt(String(input), 100))} does not exist`,
+})
+
 /** The fields of a create request that are not associated parameters. */
-const subscriptionFields = new Set(['notification_type', 'username', 'callback_url', 'recreateIfExists'])
+const createSchema = z.object({
+  notification_type: list.pipe(z.array(type)),
+  username: list,
+  callback_url: text,
+  recreateIfExists: z
+    .stringbool({ truthy: ['true'], falsy: ['false'], error: 'must be true or false' })
+    .default(false),
+})
+const subscriptionFields = Object.keys(createSchema.shape)
 
 /** @throws `Refusal` (400) if a field is missing or wrong */
 function readCreateForm({ body, headers }: ServiceRequest, rules: Rules): SubscriptionRequest {
   const form = parseForm(body)
+  const { data, error } = createSchema.safeParse(Object.fromEntries(form))
+  const [issue] = error?.issues ?? []
+  if (data === undefined) throw invalid(`${String(issue?.path[0])} ${issue?.message}`)
   return {
-    notificationTypes: new Set(readList(form, 'notification_type').map(readNotificationType)),
-    usernames: new Set(readList(form, 'username')),
-    callbackUrl: readCallbackUrl(requiredField(form, 'callback_url'), rules.allowInsecureLoopback),
-    recreateIfExists: readBoolean(form, 'recreateIfExists'),
+    notificationTypes: new Set(data.notification_type),
+    usernames: new Set(data.username),
+    callbackUrl: readCallbackUrl(data.callback_url, rules.allowInsecureLoopback),
+    recreateIfExists: data.recreateIfExists,
     parameters: readParameters(form, headers, rules.permittedHeaders),
   }
 }
@@ -147,27 +158,6 @@ function readUpdate(
   return parameters
 }
 
-function requiredField(form: ReadonlyMap<string, string>, name: string): string {
-  const value = form.get(name)
-  if (value === undefined || value === '') throw invalid(`${name} is missing`)
-  return value
-}
-
-function readList(form: ReadonlyMap<string, string>, name: string): string[] {
-  const items = requiredField(form, name).split(',')
-  if (items.some((item) => item === '')) throw invalid(`${name} has an empty item`)
-  // Taken as they are, such items would never match a user or a type.
-  if (items.some((item) => item !== item.trim())) throw invalid(`${name} has spaces around an item`)
-  return items
-}
-
-function readNotificationType(value: string): NotificationType {
-  const type = notificationTypes.find((known) => known === value)
-  if (type === undefined)
-    throw invalid(`notification_type ${JSON.stringify(excerpt(value, 100))} does not exist`)
-  return type
-}
-
 /** The URL as it was given: that text is what "the same callback URL" is about. */
 function readCallbackUrl(value: string, allowInsecureLoopback: boolean): string {
   const url = parsedUrl(value)
@@ -180,18 +170,12 @@ function readCallbackUrl(value: string, allowInsecureLoopback: boolean): string 
   throw invalid(`callback_url must begin with https:${advice}`)
 }
 
-function readBoolean(form: ReadonlyMap<string, string>, name: string): boolean {
-  const value = form.get(name)?.toLowerCase() ?? 'false'
-  if (value !== 'true' && value !== 'false') throw invalid(`${name} must be true or false`)
-  return value === 'true'
-}
-
 function readParameters(
   form: ReadonlyMap<string, string>,
   headers: Headers,
   permittedHeaders: readonly string[],
 ): Record<string, string> {
-  const given = [...form].filter(([name]) => !subscriptionFields.has(name))
+  const given = [...form].filter(([name]) => !subscriptionFields.includes(name))
   for (const name of permittedHeaders) {
     const value = headers.get(name)
     if (value !== null) given.push([name, value])

@@ -33,9 +33,11 @@ export type SubscriptionChange =
   | { readonly kind: 'created' | 'updated'; readonly subscription: SubscriptionRecord }
   | { readonly kind: 'ended'; readonly subscription: SubscriptionRecord; readonly reason: EndReason }
 
-export type CreateOutcome =
-  | { readonly outcome: 'created'; readonly subscriptionId: number }
-  | { readonly outcome: 'duplicate' | 'partial-overlap'; readonly conflictsWith: number }
+export interface CreateOutcome {
+  readonly outcome: 'created' | 'duplicate' | 'partial-overlap'
+  /** The new subscription, or the one in the way. */
+  readonly subscriptionId: number
+}
 
 /** Failures in a row after which the service ends a subscription (docs/service.md, Delivery). */
 const failuresThatEndASubscription = 3
@@ -56,10 +58,10 @@ export class SubscriptionStore {
   create(request: SubscriptionRequest): CreateOutcome {
     const existing = this.#firstOverlap(request)
     if (existing !== undefined) {
-      const conflictsWith = existing.subscriptionId
-      if (!isDuplicate(existing, request)) return { outcome: 'partial-overlap', conflictsWith }
-      if (!request.recreateIfExists) return { outcome: 'duplicate', conflictsWith }
-      this.end(conflictsWith, 'replaced')
+      const { subscriptionId } = existing
+      if (!isDuplicate(existing, request)) return { outcome: 'partial-overlap', subscriptionId }
+      if (!request.recreateIfExists) return { outcome: 'duplicate', subscriptionId }
+      this.end(subscriptionId, 'replaced')
     }
     return { outcome: 'created', subscriptionId: this.#add(request) }
   }

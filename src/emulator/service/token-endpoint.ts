@@ -10,7 +10,6 @@ import {
   parseAuthorization,
   parseForm,
   Refusal,
-  type ServiceAnswer,
   type ServiceRequest,
 } from './requests.js'
 
@@ -26,7 +25,7 @@ export async function answerTokenRequest(
   identity: Identity,
   tokens: TokenIssuer,
   { headers, body }: ServiceRequest,
-): Promise<ServiceAnswer> {
+): Promise<Response> {
   if (mediaTypeOf(headers.get('content-type')) !== formType) {
     throw invalid(`Content-Type must be ${formType}`)
   }
@@ -35,20 +34,19 @@ export async function answerTokenRequest(
   const grantType = form.get('grant_type')
   if (grantType === undefined) throw invalid('grant_type is missing')
   if (grantType !== 'client_credentials') {
-    throw new Refusal(400, 'grant_type must be client_credentials', { code: 'unsupported_grant_type' })
+    throw new Refusal(400, 'grant_type must be client_credentials', 'unsupported_grant_type')
   }
   // An empty parameter counts as left out (RFC 6749 section 3.2).
   const scope = form.get('scope') || undefined
   const access_token = await tokens.issue(identity.clientId, scope)
-  return {
-    status: 200,
-    headers: { 'cache-control': 'no-store', pragma: 'no-cache' },
-    body: { access_token, token_type: 'Bearer', expires_in: tokens.lifetimeSeconds, scope },
-  }
+  return Response.json(
+    { access_token, token_type: 'Bearer', expires_in: tokens.lifetimeSeconds, scope },
+    { headers: { 'cache-control': 'no-store', pragma: 'no-cache' } },
+  )
 }
 
-function authenticate(identity: Identity, headers: Headers, form: ReadonlyMap<string, string>): void {
-  const authorization = parseAuthorization(headers.get('authorization'))
+function authenticate(identity: Identity, sent: Headers, form: ReadonlyMap<string, string>): void {
+  const authorization = parseAuthorization(sent.get('authorization'))
   const secretInForm = form.get('client_secret')
   if (authorization !== undefined && secretInForm !== undefined) {
     throw invalid('Credentials must not be in the header and in the form at once')
@@ -60,10 +58,8 @@ function authenticate(identity: Identity, headers: Headers, form: ReadonlyMap<st
       : authorization.isBasic && acceptsBasic(identity, authorization.value)
   if (accepted) return
   const challenge = `Basic realm="${domain.replaceAll(/["\\]/g, '\\$&')}"`
-  throw new Refusal(401, 'Client ID or secret is missing or wrong', {
-    code: 'invalid_client',
-    headers: { 'www-authenticate': challenge },
-  })
+  const headers = { 'www-authenticate': challenge }
+  throw new Refusal(401, 'Client ID or secret is missing or wrong', 'invalid_client', headers)
 }
 
 function acceptsBasic(
