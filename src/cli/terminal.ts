@@ -1,22 +1,14 @@
 /** What a command prints: lines for people or, with `--json`, one object a line. */
+import { inspect, styleText } from 'node:util'
 
-/** ECMA-48 section 8.3.117: the codes that switch each on and off. */
-const codes = {
-  bold: [1, 22],
-  dim: [2, 22],
-  red: [31, 39],
-  green: [32, 39],
-  yellow: [33, 39],
-  cyan: [36, 39],
-} as const
+const colours = ['bold', 'dim', 'red', 'green', 'yellow', 'cyan'] as const
 
-export type Colour = keyof typeof codes
+export type Colour = (typeof colours)[number]
 
-/** Characters that control a terminal, except the codes above, or change the direction of text. */
-const steering = new RegExp(
-  `(?!\\u001b\\[(?:${Object.values(codes).flat().join('|')})m)[\\p{Cc}\\p{Bidi_Control}]`,
-  'gu',
-)
+const codes = colours.flatMap((colour) => inspect.colors[colour] ?? [])
+
+/** Characters that control a terminal, except the codes of these colours, or change the direction of text. */
+const steering = new RegExp(`(?!\\u001b\\[(?:${codes.join('|')})m)[\\p{Cc}\\p{Bidi_Control}]`, 'gu')
 
 /** A foreign text, made safe for one line of a terminal. */
 export function shownOnTerminal(text: string): string {
@@ -65,9 +57,7 @@ export class Terminal {
 
   /** The text in a colour, if the terminal shows colours. */
   paint(colour: Colour, text: string): string {
-    if (!this.#isColoured) return text
-    // Not `styleText` of Node.js, which has other rules for colours.
-    const [on, off] = codes[colour]
-    return `\u001b[${on}m${text}\u001b[${off}m`
+    // Not `styleText` alone, which has other rules for when there are colours.
+    return this.#isColoured ? styleText(colour, text, { validateStream: false }) : text
   }
 }

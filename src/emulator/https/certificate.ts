@@ -25,7 +25,6 @@ import {
   ASN1Integer,
   ASN1ObjectIdentifier,
   ASN1OctetString,
-  ASN1UTCTime,
   ASN1UTF8String,
   encodeASN1,
   encodeObjectIdentifier,
@@ -201,17 +200,10 @@ function distinguishedName(commonName: string): ASN1Encodable {
   return sequence(new ASN1EncodableSet([attribute]))
 }
 
-/** RFC 5280 section 4.1.2.5. */
+/** RFC 5280 section 4.1.2.5: `YYMMDDHHMMSSZ`. */
 function utcTime(epochMs: number): ASN1Encodable {
-  const date = new Date(epochMs)
-  return new ASN1UTCTime(
-    date.getUTCFullYear() % 100,
-    date.getUTCMonth() + 1,
-    date.getUTCDate(),
-    date.getUTCHours(),
-    date.getUTCMinutes(),
-    date.getUTCSeconds(),
-  )
+  const digits = new Date(epochMs).toISOString().replace(/^..|[-:T]|\.\d+/g, '')
+  return value(ASN1Class.Universal, ASN1Form.Primitive, 23, Buffer.from(digits))
 }
 
 /** RFC 5280 section 4.2.1.2 leaves the method open; this is a digest over the whole public key structure. */

@@ -83,7 +83,10 @@ async function answer(handle: Handler, incoming: IncomingMessage, outgoing: Serv
   }
   const { method = '', url: target = '' } = incoming
   const body = incoming.iterator({ destroyOnReturn: false })
-  const response = await handle({ method, target, headers, body })
+  await send(outgoing, await handle({ method, target, headers, body }))
+}
+
+export async function send(outgoing: ServerResponse, response: Response): Promise<void> {
   outgoing.writeHead(response.status, Object.fromEntries(response.headers))
   outgoing.end(await response.text())
 }

@@ -44,7 +44,7 @@ export class EventStream {
     })
   }
 
-  open(response: ServerResponse, mask: Mask): void {
+  open(response: ServerResponse, mask: Mask): undefined {
     response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' })
     response.write('retry: 1000\n\n')
     const reader = { response, mask, isBehind: true }

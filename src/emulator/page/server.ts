@@ -6,8 +6,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { join } from 'node:path'
 import { InvalidRequestError } from '../../errors.js'
 import { readUpTo } from '../../shared/bounded-bytes.js'
-import { configurationError } from '../../shared/validation.js'
-import { listen } from '../https/https-server.js'
+import { configurationError, parseJson } from '../../shared/validation.js'
+import { listen, send } from '../https/https-server.js'
 import { Refusal } from '../service/requests.js'
 import { maxBodyBytes } from '../service/service.js'
 import { actionNamed } from './actions.js'
@@ -32,28 +32,31 @@ export async function startPageServer(host: PageHost, requestedPort = 0) {
   const headers = securityHeaders(html)
   const events = new EventStream(host)
 
-  server.on('request', (request, response) => {
-    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
-    answer(request, response).catch((error: unknown) => sendError(response, error))
+  server.on('request', (request, outgoing) => {
+    for (const [name, value] of Object.entries(headers)) outgoing.setHeader(name, value)
+    answer(request, outgoing)
+      .catch(answerOfError)
+      .then((response) => response && send(outgoing, response))
+      .catch(() => outgoing.destroy())
   })
 
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  /** Resolves with nothing where the answer is a stream. */
+  async function answer(request: IncomingMessage, outgoing: ServerResponse): Promise<Response | undefined> {
     refuseForeignRequest(request)
     const [path = '', query] = afterToken(request.url ?? '', token).split('?', 2)
     const action = path.startsWith('api/') ? actionNamed(path.slice('api/'.length)) : undefined
     if (action !== undefined) {
       refuseMethodBut('POST', request)
       refuseForeignPost(request)
-      return sendJson(response, 200, (await action(host, await readJson(request))) ?? {})
+      return Response.json((await action(host, await readJson(request))) ?? {})
     }
     refuseMethodBut('GET', request)
-    if (path === '') return send(response, 200, 'text/html; charset=utf-8', html)
-    if (path === 'events') return events.open(response, query === 'secrets' ? plain : masked)
-    if (path === 'ca.pem') {
-      response.setHeader('content-disposition', 'attachment; filename="emulator-ca.pem"')
-      return send(response, 200, 'application/x-pem-file', host.emulator.ca)
-    }
-    throw new Refusal(404, 'There is nothing at this path.')
+    if (path === '') return new Response(html, { headers: { 'content-type': 'text/html; charset=utf-8' } })
+    if (path === 'events') return events.open(outgoing, query === 'secrets' ? plain : masked)
+    if (path !== 'ca.pem') throw new Refusal(404, 'There is nothing at this path.')
+    const disposition = 'attachment; filename="emulator-ca.pem"'
+    const headers = { 'content-type': 'application/x-pem-file', 'content-disposition': disposition }
+    return new Response(host.emulator.ca, { headers })
   }
 
   return {
@@ -118,36 +121,20 @@ function refuseMethodBut(allowed: 'GET' | 'POST', { method }: IncomingMessage): 
 
 async function readJson(request: IncomingMessage): Promise<unknown> {
   const { bytes, isComplete } = await readUpTo(maxBodyBytes, request.iterator({ destroyOnReturn: false }))
-  if (!isComplete) {
-    throw new Refusal(413, `The body is over ${maxBodyBytes} bytes.`, undefined, { connection: 'close' })
-  }
-  try {
-    return JSON.parse(Buffer.from(bytes).toString('utf8'))
-  } catch {
-    throw new Refusal(400, 'The body is not JSON.')
-  }
+  if (isComplete) return parseJson(Buffer.from(bytes).toString('utf8'))
+  throw new Refusal(413, `The body is over ${maxBodyBytes} bytes.`, undefined, { connection: 'close' })
 }
 
-function sendError(response: ServerResponse, error: unknown): void {
-  if (response.headersSent) {
-    response.destroy()
-  } else if (error instanceof Refusal) {
-    for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value)
-    sendJson(response, error.status, { message: error.message, issues: [] })
-  } else if (error instanceof InvalidRequestError) {
-    sendJson(response, 400, { message: error.message, issues: error.issues })
-  } else {
-    sendJson(response, 500, { message: 'The emulator failed to do this.', issues: [] })
+function answerOfError(error: unknown): Response {
+  if (error instanceof Refusal) {
+    const { status, headers, message } = error
+    return Response.json({ message }, { status, headers })
   }
-}
-
-function sendJson(response: ServerResponse, status: number, body: unknown): void {
-  send(response, status, 'application/json', JSON.stringify(body))
-}
-
-function send(response: ServerResponse, status: number, contentType: string, body: string): void {
-  response.writeHead(status, { 'content-type': contentType, 'content-length': Buffer.byteLength(body) })
-  response.end(body)
+  if (!(error instanceof InvalidRequestError)) {
+    return Response.json({ message: 'The emulator failed to do this.' }, { status: 500 })
+  }
+  const { message, issues } = error
+  return Response.json({ message, issues }, { status: 400 })
 }
 
 /**
