@@ -34,10 +34,10 @@ async function run(args: string[], { terminal }: CommandContext): Promise<number
   const envFile = flags['write-env'] && (await envFileAt(flags['write-env']))
   // Listens for signals before it writes, so that a signal does not end the process halfway.
   const interrupted = untilInterrupted()
-  const folder =
-    flags.state === undefined ? await StateFolder.temporary() : await openUnusedFolder(flags.state)
+  const folder = await (flags.state === undefined ? StateFolder.temporary() : StateFolder.open(flags.state))
+  const state = await folder.load()
+  await refuseUsedFolder(folder, state?.pageUrl)
   try {
-    const state = await folder.load()
     const callbackToken = state?.callbackToken ?? randomBytes(24).toString('base64url')
     const emulator = await start(folder, {
       clientSecret: state?.clientSecret,
@@ -55,8 +55,7 @@ async function run(args: string[], { terminal }: CommandContext): Promise<number
     try {
       const { clientSecret, password, tls, ca, pageUrl, baseUrl } = emulator
       const port = Number(new URL(baseUrl).port)
-      await folder.save({ port, clientSecret, password, callbackToken, tls, ca })
-      if (pageUrl !== undefined) await folder.setPageUrl(pageUrl)
+      await folder.save({ port, clientSecret, password, callbackToken, tls, ca, pageUrl })
       const variables = { ...clientVariables(emulator, folder.caFile), CALLBACK_TOKEN: callbackToken }
       if (envFile !== undefined) await writeEnvFile(envFile, variables)
       announce(terminal, emulator, variables, envFile)
@@ -110,16 +109,12 @@ async function start(folder: StateFolder, options: EmulatorOptions): Promise<Emu
 }
 
 /** Refuses the folder of a running emulator: two emulators would overwrite each other's certificate. */
-async function openUnusedFolder(path: string): Promise<StateFolder> {
-  const folder = await StateFolder.open(path)
-  const pageUrl = await folder.pageUrl()
-  if (pageUrl !== undefined && (await isAnswered(pageUrl))) {
-    throw new UsageError(
-      `--state names ${folder.path}, which another emulator uses: its page is ${pageUrl}. ` +
-        'End that emulator, or name another folder',
-    )
-  }
-  return folder
+async function refuseUsedFolder({ path }: StateFolder, pageUrl: string | undefined): Promise<void> {
+  if (pageUrl === undefined || !(await isAnswered(pageUrl))) return
+  throw new UsageError(
+    `--state names ${path}, which another emulator uses: its page is ${pageUrl}. ` +
+      'End that emulator, or name another folder',
+  )
 }
 
 async function isAnswered(pageUrl: string): Promise<boolean> {

@@ -73,8 +73,8 @@ async function pageUrlOf({ state, 'page-url': pageUrl }: Flags): Promise<URL> {
   }
   if (pageUrl !== undefined) return loopbackUrl(pageUrl)
   const folder = await StateFolder.existing(state ?? '')
-  const found = await folder.pageUrl()
-  if (found !== undefined) return loopbackUrl(found)
+  const running = await folder.load()
+  if (running?.pageUrl !== undefined) return loopbackUrl(running.pageUrl)
   throw new UsageError(
     `No emulator runs with --state ${folder.path}: start one with notification-subscriber emulator --state ${folder.path}`,
   )

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import * as z from 'zod'
 import { messageOf } from '../shared/text.js'
+import { parseJson } from '../shared/validation.js'
 import { UsageError } from './command.js'
 import { readPrivateFile, writePrivateFile } from './private-file.js'
 
@@ -18,12 +19,12 @@ const stateSchema = z.object({
   callbackToken: z.string().min(1),
   tls: z.object({ key: z.string(), cert: z.string() }),
   ca: z.string(),
+  /** The page of the emulator that uses the folder, or used it until its process was killed. */
+  pageUrl: z.string().optional(),
 })
 
 /** Used again at the next start; never the authority's private key, which the emulator does not keep. */
 export type EmulatorState = z.infer<typeof stateSchema>
-
-const runningSchema = z.object({ pageUrl: z.string() })
 
 export class StateFolder {
   readonly path: string
@@ -94,8 +95,14 @@ export class StateFolder {
    *
    * @throws `UsageError` for a file that cannot be read, or that no emulator wrote
    */
-  load(): Promise<EmulatorState | undefined> {
-    return readJson(this.stateFile, stateSchema)
+  async load(): Promise<EmulatorState | undefined> {
+    const text = await readPrivateFile(this.stateFile)
+    if (text === undefined) return undefined
+    const { data, error } = stateSchema.safeParse(parseJson(text))
+    if (error === undefined) return data
+    throw new UsageError(
+      `${this.stateFile} is not what an emulator wrote: delete the file, and a new one is made`,
+    )
   }
 
   /** @throws `UsageError` for a file that cannot be written */
@@ -104,22 +111,11 @@ export class StateFolder {
     await writePrivateFile(this.caFile, state.ca)
   }
 
-  /** The page of the emulator that uses this folder, or used it until its process was killed. */
-  async pageUrl(): Promise<string | undefined> {
-    return (await readJson(this.#runningFile, runningSchema))?.pageUrl
-  }
-
-  async setPageUrl(pageUrl: string): Promise<void> {
-    await writePrivateFile(this.#runningFile, JSON.stringify({ pageUrl }))
-  }
-
-  /** Called when the emulator is closed: forgets its page, and removes the folder if it is temporary. */
+  /** Called when the emulator is closed: forgets its page, or removes the folder if it is temporary. */
   async release(): Promise<void> {
-    await rm(this.#isTemporary ? this.path : this.#runningFile, { recursive: true, force: true })
-  }
-
-  get #runningFile(): string {
-    return join(this.path, 'running.json')
+    if (this.#isTemporary) return rm(this.path, { recursive: true, force: true })
+    const state = await this.load()
+    if (state !== undefined) await this.save({ ...state, pageUrl: undefined })
   }
 }
 
@@ -133,16 +129,6 @@ async function makeFolder(path: string): Promise<void> {
     if (code !== 'ENOENT' || dirname(path) === path) throw error
     await makeFolder(dirname(path))
     await mkdir(path, { mode: 0o700 })
-  }
-}
-
-async function readJson<Content>(path: string, schema: z.ZodType<Content>): Promise<Content | undefined> {
-  const text = await readPrivateFile(path)
-  if (text === undefined) return undefined
-  try {
-    return schema.parse(JSON.parse(text))
-  } catch {
-    throw new UsageError(`${path} is not what an emulator wrote: delete the file, and a new one is made`)
   }
 }
 

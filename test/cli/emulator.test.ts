@@ -27,6 +27,8 @@ async function subscribe({ listening }: RunningEmulator): Promise<number> {
   return subscriptionId
 }
 
+const stateIn = async (folder: string) => JSON.parse(await readFile(join(folder, 'state.json'), 'utf8'))
+
 describe('notification-subscriber emulator', () => {
   test('prints the lines for .env and the page, then one line for each event, and ends in order at Ctrl-C', async () => {
     const running = await start(['emulator'])
@@ -122,7 +124,7 @@ describe('notification-subscriber emulator', () => {
     await dispatcher.destroy()
     const { code, stderr } = await running.finished
     expect([code, stderr]).toEqual([0, ''])
-    expect(await readdir(folder.path)).not.toContain('running.json')
+    expect(await stateIn(folder.path)).not.toHaveProperty('pageUrl')
   })
 })
 
@@ -133,8 +135,9 @@ describe('notification-subscriber emulator --state', () => {
     {
       await using emulator = await startEmulatorCommand('--state', folder.path)
       first = emulator.listening
-      expect(await readdir(folder.path)).toContain('running.json')
+      expect(await stateIn(folder.path)).toHaveProperty('pageUrl', first.pageUrl)
     }
+    expect(await stateIn(folder.path)).not.toHaveProperty('pageUrl')
     expect((await readdir(folder.path)).sort()).toEqual(['ca.pem', 'state.json'])
     const texts = await Promise.all(
       ['ca.pem', 'state.json'].map((file) => readFile(join(folder.path, file), 'utf8')),
@@ -167,7 +170,7 @@ describe('notification-subscriber emulator --state', () => {
     expect(refused.stderr).toContain(first.listening.pageUrl)
     first.child.kill('SIGKILL')
     await first.finished
-    expect(await readdir(folder.path)).toContain('running.json')
+    expect(await stateIn(folder.path)).toHaveProperty('pageUrl')
     await using second = await startEmulatorCommand('--state', folder.path)
     expect(second.listening.clientSecret).toBe(first.listening.clientSecret)
   })

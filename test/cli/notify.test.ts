@@ -8,7 +8,7 @@ import { StateFolder } from '../../src/cli/state-folder.js'
 import { created, Receiver } from '../emulator/support.js'
 import { listen } from '../support/listen.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
-import { call } from './support.js'
+import { call, newState } from './support.js'
 
 let emulator: Emulator
 let receiver: Receiver
@@ -34,7 +34,7 @@ describe('notification-subscriber notify', () => {
   test('fills in category and payload, finds the emulator by --state, and prints each answer', async () => {
     const subscriptionId = await created(emulator, { users: 'alice', url: receiver.url })
     await using folder = await temporaryFolder()
-    await (await StateFolder.open(folder.path)).setPageUrl(emulator.pageUrl ?? '')
+    await (await StateFolder.open(folder.path)).save({ ...newState(), pageUrl: emulator.pageUrl })
     expect(await call(notifyCommand, ['--state', folder.path, ...lowEnergy])).toEqual({
       code: 0,
       stdout: `✔ lowEnergyAgentOpened to subscription ${subscriptionId} at ${receiver.url}: answered 204`,

@@ -2,13 +2,8 @@ import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promis
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { UsageError } from '../../src/cli/command.js'
-import { type EmulatorState, StateFolder } from '../../src/cli/state-folder.js'
-import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
-import { folderOfTest } from './support.js'
-
-function newState(): EmulatorState {
-  return { port: 1, clientSecret: 'a', password: 'b', callbackToken: 'c', ...createLoopbackCertificate() }
-}
+import { StateFolder } from '../../src/cli/state-folder.js'
+import { folderOfTest, newState } from './support.js'
 
 test('what was saved is loaded, and readable for the owner only', async () => {
   const path = join(await folderOfTest(), 'deep/state')
@@ -29,13 +24,15 @@ test('a temporary folder has the certificate only, and is gone after its release
   await expect(stat(folder.path)).rejects.toThrow('ENOENT')
 })
 
-test('the page is known until the release', async () => {
+test('the page is known until the release, and the rest stays', async () => {
   const folder = await StateFolder.open(await folderOfTest())
-  expect(await folder.pageUrl()).toBeUndefined()
-  await folder.setPageUrl('http://127.0.0.1:1/x/')
-  expect(await folder.pageUrl()).toBe('http://127.0.0.1:1/x/')
   await folder.release()
-  expect(await folder.pageUrl()).toBeUndefined()
+  expect(await folder.load()).toBeUndefined()
+  const state = newState()
+  await folder.save({ ...state, pageUrl: 'http://127.0.0.1:1/x/' })
+  expect(await folder.load()).toMatchObject({ pageUrl: 'http://127.0.0.1:1/x/' })
+  await folder.release()
+  expect(await folder.load()).toEqual(state)
 })
 
 test.each([0o755, 0o750, 0o701])(

@@ -10,7 +10,9 @@ import { build } from 'esbuild'
 import { onTestFinished, vi } from 'vitest'
 import { writePage } from '../../scripts/build-page.js'
 import { type Command, CommandFailure } from '../../src/cli/command.js'
+import type { EmulatorState } from '../../src/cli/state-folder.js'
 import { Terminal } from '../../src/cli/terminal.js'
+import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -184,6 +186,11 @@ export async function startEmulatorCommand(...flags: string[]): Promise<RunningE
       await running.finished
     },
   }
+}
+
+/** What an emulator keeps in its folder. */
+export function newState(): EmulatorState {
+  return { port: 1, clientSecret: 'a', password: 'b', callbackToken: 'c', ...createLoopbackCertificate() }
 }
 
 /** A new folder, which is removed after the test. */
