@@ -15,13 +15,18 @@ export const routeAdvice = 'put the route before every body parser (docs/receive
  * The body of a request, or `undefined` if it is too large. In an object, because a promise would look for a `then` in a
  * body: in all prototypes of bytes, which takes a tenth of a callback, and a parsed body may be a promise by mistake.
  */
-export type ReadBody<Body = unknown> = { readonly body: Body } | undefined
+export type ReadBody<Body = unknown> =
+  | {
+      readonly body: Body
+      /** Why a part of it may be missing. What arrived may be whole all the same: then only its length was wrong. */
+      readonly failure?: InvalidDeliveryError
+    }
+  | undefined
 
 /**
  * Reads pieces up to `maxBytes`, for a limited time.
  *
  * @param problemOf - the explanation of a thrown error: the rest of a sentence that begins with "the body"
- * @throws `InvalidDeliveryError` with the received part of the body
  */
 export async function readPieces(
   pieces: AsyncIterable<Uint8Array>,
@@ -30,13 +35,18 @@ export async function readPieces(
 ): Promise<ReadBody<Uint8Array>> {
   const collected = new BoundedBytes(maxBytes)
   const reading = readInto(collected, pieces)
-  if (!(await settlesWithin(bodyTimeoutMs, reading))) {
-    throw invalidDelivery(collected.bytes, `did not arrive within ${bodyTimeoutMs} ms`)
-  }
-  const isComplete = await reading.catch((thrown) => {
-    throw invalidDelivery(collected.bytes, problemOf(thrown), thrown)
+  const partial = (problem: string, cause?: unknown) => ({
+    body: collected.bytes,
+    failure: invalidDelivery(collected.bytes, problem, cause),
   })
-  return isComplete ? { body: collected.bytes } : undefined
+  if (!(await settlesWithin(bodyTimeoutMs, reading))) {
+    return partial(`did not arrive within ${bodyTimeoutMs} ms`)
+  }
+  try {
+    return (await reading) ? { body: collected.bytes } : undefined
+  } catch (thrown) {
+    return partial(problemOf(thrown), thrown)
+  }
 }
 
 /** Reads a web stream as {@link readPieces} does, and cancels what is left of it. Throws if something else reads it. */

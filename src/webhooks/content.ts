@@ -161,13 +161,13 @@ async function decompressedContent(
   for (let layer = 0; bytes !== undefined && layer < maxLayers; layer += 1) {
     const format = formatOf(bytes) ?? formatWithoutSignature(codings)
     if (format === undefined) break
-    const { read, failure } = await decompress(bytes, format, maxBytes)
+    const read = await decompress(bytes, format, maxBytes)
     if (read === undefined) return undefined
     const found = jsonIn(read.body, headers)
     // Also after a failure: a checksum or an end may be missing behind content that is whole.
     if (typeof found === 'object') return found
-    if (failure !== undefined) {
-      reason += `, and cannot be decompressed (${failure})`
+    if (read.failure !== undefined) {
+      reason += `, and cannot be decompressed (${messageOf(read.failure.cause ?? read.failure)})`
       break
     }
     received = bytes = read.body
@@ -200,19 +200,19 @@ function formatWithoutSignature(codings: Set<string>): string | undefined {
   return codings.delete('deflate') ? 'deflate-raw' : undefined
 }
 
-/** @returns what came out, up to `maxBytes`, and what then went wrong */
+/** What comes out, up to `maxBytes`. */
 async function decompress(
   bytes: Uint8Array,
   format: string,
   maxBytes: number,
-): Promise<{ readonly read: ReadBody<Uint8Array>; readonly failure?: string }> {
+): Promise<ReadBody<Uint8Array>> {
   try {
     // Narrows the type only: a body is never in shared memory.
     const compressed: ReadableStream<Uint8Array> = new Blob([bytes as Uint8Array<ArrayBuffer>]).stream()
-    return { read: await readWebStream(compressed.pipeThrough(decompressorOf(format)), maxBytes) }
+    return await readWebStream(compressed.pipeThrough(decompressorOf(format)), maxBytes)
   } catch (thrown) {
-    const { body, cause = thrown } = errorOf(noBytes, thrown)
-    return { read: { body: isBytes(body) ? bytesOf(body) : noBytes }, failure: messageOf(cause) }
+    // This runtime does not know the format.
+    return { body: noBytes, failure: errorOf(noBytes, thrown) }
   }
 }
 

@@ -9,7 +9,7 @@ import { channelFor, traced } from '../shared/tracing.js'
 import { formatIssues } from '../shared/validation.js'
 import { settlesWithin } from '../shared/waits.js'
 import { errorOf, isLarger, type ReadBody, routeAdvice } from './body.js'
-import { type Content, contentOf, readContent } from './content.js'
+import { type Content, readContent } from './content.js'
 import { logUndocumentedType, type NotificationHandler } from './handlers.js'
 import type { RequestHeaders } from './headers.js'
 import type { Http2Connection } from './node-types.js'
@@ -186,7 +186,11 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
       const read = await readBody()
       // A body that a parser has read was not limited yet.
       if (read === undefined || isLarger(read.body, this.maxBodyBytes)) return undefined
-      content = await readContent(read.body, headers, this.maxBodyBytes)
+      try {
+        content = await readContent(read.body, headers, this.maxBodyBytes)
+      } catch (error) {
+        throw read.failure ?? error
+      }
       if (content === undefined) return undefined
       const delivery = this.#read(content.value, content.body)
       // Read first, because a handler may change the notification.
@@ -194,7 +198,7 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
       return { fields, done: this.#runHandlers(delivery, fields, headers) }
     } catch (thrown) {
       const error = errorOf(content?.body, thrown)
-      const names = namesIn(content?.value ?? error.body)
+      const names = namesIn(content?.value)
       const fields = { issues: this.#shownIssues(error, names.type), ...names }
       return { fields, done: this.#reportInvalid(error, fields) }
     }
@@ -256,11 +260,10 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
   }
 }
 
-/** The readable ids and type of a body, or of its JSON value, that is no delivery. */
-function namesIn(body: unknown): Names {
+/** The readable ids and type of a JSON value that is no delivery. */
+function namesIn(value: unknown): Names {
   try {
-    // What arrived of a body that could not be read as a whole may be whole JSON.
-    const { subscriptionId, notification } = Object(contentOf(body).value)
+    const { subscriptionId, notification } = Object(value)
     const { id, type } = Object(notification)
     return {
       ...(Number.isSafeInteger(subscriptionId) && { subscriptionId }),

@@ -78,7 +78,7 @@ export async function handleNodeRequest(
     // HTTP/1 has no byte beyond the declared ones.
     const certainBytes = httpVersionMajor === 1 ? declaredBytes : undefined
     const read = await readNodeStream(request, core.maxBodyBytes, certainBytes)
-    mustStop = read === undefined
+    mustStop = read === undefined || read.failure !== undefined
     return read
   }
 

@@ -152,6 +152,13 @@ describe('bodies are read, whatever the sender does', () => {
     expect((await server.post(delivery)).status).toBe(204)
   })
 
+  test('a sender that declares more bytes than it sends, and hangs up: what is whole is delivered', async () => {
+    await using server = await serve()
+    const { socket } = openSocket(server.port)
+    socket.end(head(`Content-Length: ${delivery.length + 1}`) + delivery)
+    await eventually(() => expect(server.received).toEqual([lowEnergyDelivery()]))
+  })
+
   test('drain waits for a delivery whose body is still arriving', async () => {
     const arrived = deferred<void>()
     await using server = await serve({}, () => arrived.resolve())
