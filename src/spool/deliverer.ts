@@ -37,7 +37,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   readonly #aborts = new Set<(reason: Error) => void>()
   /** How many places of repetitions are taken. */
   #repetitions = 0
-  #isCareful: boolean
+  #suspectsLeft: number
   /** Runs everything in the async context of `open`, not in that of an arriving delivery. */
   readonly #inContext = AsyncLocalStorage.snapshot()
   #timer: NodeJS.Timeout | undefined
@@ -49,7 +49,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     this.#options = options
     this.#parts = parts
     this.#store = parts.store
-    this.#isCareful = parts.inFlightBefore > 0
+    this.#suspectsLeft = parts.inFlightBefore
   }
 
   /** Call it after keeping a delivery: looks for work soon, once per turn of the event loop. */
@@ -62,7 +62,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     while (this.#hasWork && !this.#isStopped) {
       await setImmediate()
       this.#hasWork = false
-      if (this.#isCareful) await this.#beginCarefully()
+      await this.#deliverSuspects()
       while (this.#running.size < this.#parts.concurrency) {
         const entry = await this.#next()
         // An entry that was taken when the spool stopped stays on the disk.
@@ -73,15 +73,13 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     this.#starting = undefined
   }
 
-  /** Delivers what may have ended an earlier process, one at a time. Failed deliveries are counted before each attempt. */
-  async #beginCarefully(): Promise<void> {
-    for (let left = this.#parts.inFlightBefore; left > 0; left -= 1) {
+  /** Delivers what may have ended an earlier process, one at a time. Each attempt is counted before it begins. */
+  async #deliverSuspects(): Promise<void> {
+    while (this.#suspectsLeft > 0 && !this.#isStopped) {
       const entry = await this.#store.takeFresh()
-      if (entry === undefined) break
-      if (this.#isStopped) return
-      await this.#run(entry)
+      if (entry && !this.#isStopped) await this.#run(entry)
+      this.#suspectsLeft = entry ? this.#suspectsLeft - 1 : 0
     }
-    this.#isCareful = false
   }
 
   /** The next due entry; without one, sets the timer for the next due time. */
@@ -113,17 +111,19 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   /** Delivers an entry once. Never rejects: the entry stays on the disk until its work is done. */
   async #attempt(entry: Entry): Promise<void> {
     const { parser, reports } = this.#parts
-    const { data, error } = parser.safeParse(entry.text)
-    if (error) return this.#rejectUnreadable(entry, error)
     if (entry.crashes >= maxCrashes) {
-      return this.#fail(entry, data, new Error('The process ended 3 times during this delivery.'))
+      // Not parsed again: a schema may have ended the processes.
+      const delivery: Delivery<Payloads> = JSON.parse(entry.text)
+      return this.#fail(entry, delivery, new Error('The process ended 3 times during this delivery.'))
     }
     const isRepeated = entry.attempts > 0
     const attempt = entry.attempts + 1
     // Counted in case the process ends. What was never tried was in flight when the process before ended, too.
-    const isCounted = isRepeated || this.#isCareful
+    const isCounted = isRepeated || this.#suspectsLeft > 0
     const crashes = entry.crashes + (isRepeated ? 1 : 2)
     if (isCounted) await this.#store.writeState({ ...entry, attempts: attempt, crashes })
+    const { data, error } = parser.safeParse(entry.text)
+    if (error) return this.#rejectUnreadable(entry, error)
     const startedAt = performance.now()
     try {
       await traced(
@@ -155,14 +155,12 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     const { plain, sparse } = this.#parts.reports
     // Never delivered again, also if the dead letter must wait for room.
     const isFatal = entry.crashes >= maxCrashes
-    const [attempts, now] = [entry.attempts + 1, this.#store.now()]
+    const attempts = entry.attempts + 1
     const fields = { ...namesOf(delivery), attempts, receivedAt: entry.receivedAt, err: error }
     if (!isFatal) sparse('warn', { event: 'spool.failed', ...fields }, 'Delivering failed, will be repeated')
-    // An entry that was never reported counts as reported long ago.
-    const isReportDue =
-      (isFatal || attempts >= firstReportedFailure) && now - entry.reportedAt >= reportIntervalMs
+    const isStuck = isFatal || attempts >= firstReportedFailure
     const stuck = { delivery, attempts, sinceAt: entry.receivedAt, error }
-    const answer = isReportDue ? await this.#report(stuck, fields) : undefined
+    const answer = isStuck ? await this.#report(entry, stuck, fields) : undefined
     if (answer === 'discard') {
       plain('warn', { event: 'spool.discarded', ...fields }, 'A delivery is given up, as onStuck says')
       return this.#store.remove(entry)
@@ -174,12 +172,16 @@ export class Deliverer<Payloads extends PayloadSchemas> {
         return plain('warn', { event: 'spool.dead-lettered', ...letter }, 'A delivery is now a dead letter')
       }
     }
-    await this.#store.postpone(entry, isReportDue ? now : entry.reportedAt)
+    await this.#store.postpone(entry)
   }
 
-  /** Calls `onStuck`, and resolves with its result. */
-  async #report(stuck: StuckDelivery<Payloads>, fields: object): Promise<unknown> {
+  /** Calls `onStuck` once in an interval, and resolves with its result. */
+  async #report(entry: Entry, stuck: StuckDelivery<Payloads>, fields: object): Promise<unknown> {
     const { plain, loss } = this.#parts.reports
+    if (this.#store.now() - entry.reportedAt < reportIntervalMs) return undefined
+    // Written first, in case `onStuck` ends the process.
+    entry.reportedAt = this.#store.now()
+    await this.#store.writeState(entry)
     const log = this.#options.onStuck ? plain : loss
     log('error', { event: 'spool.stuck', ...fields }, 'A delivery is stuck')
     return this.#withTimeLimit(() => this.#options.onStuck?.(stuck)).catch((err) => {

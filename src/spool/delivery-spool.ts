@@ -139,8 +139,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
    */
   retry(id: number): Promise<boolean> {
     const { store, parser, deliverer } = this.#parts
-    const retried = this.#beforeClose(() => store.retry(id, parser.parse))
-    return retried.finally(() => deliverer.wakeUp())
+    return this.#beforeClose(() => store.retry(id, parser.parse)).finally(() => deliverer.wakeUp())
   }
 
   /**

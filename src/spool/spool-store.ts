@@ -261,12 +261,11 @@ export class SpoolStore {
   }
 
   /** Delays a failed entry. If most of its segment is done, it moves to the open one, so that its own can be removed. */
-  async postpone(entry: Entry, reportedAt = entry.reportedAt): Promise<void> {
+  async postpone(entry: Entry): Promise<void> {
     // Not behind what has to be read first.
     const isMovable = entry.attempts > 0 && entry.segment.isMostlyDone && this.#unread.length === 0
     entry.attempts += 1
     entry.dueAt = this.now() + backoffMs(entry.attempts, backoff)
-    entry.reportedAt = reportedAt
     if (isMovable) {
       // On a full disk it stays.
       const failure: unknown = await this.#additions.add(entry, entry.length).catch((error) => error)

@@ -1,10 +1,11 @@
 /**
  * Delivers what is in a spool; some deliveries end the process: by `process.exit`, by a heap overflow, or by a loop without
- * end, for which a watchdog kills it. Prints `begun ID`, `done ID`, `kept ID`, `stuck ID`, and at the end `empty`.
+ * end, for which a watchdog kills it; or in the schema of its payload. One also ends it in `onStuck`. Prints `begun ID`, `done ID`, `kept ID`, `stuck ID`, and at the end `empty`.
  */
 import { spawn } from 'node:child_process'
 import { writeSync } from 'node:fs'
 import { DeliverySpool } from 'notification-subscriber/spool'
+import * as z from 'zod'
 
 const [path = ''] = process.argv.slice(2)
 const say = (text: string) => writeSync(1, `${text}\n`)
@@ -22,10 +23,19 @@ const endings: Record<string, () => unknown> = {
   },
 }
 
+const payload = z.looseObject({}).transform((given) => {
+  if (given.ending === 'schema') process.exit(71)
+  return given
+})
+
 const spool = await DeliverySpool.open({
   path,
   logger: false,
-  onStuck: ({ delivery }) => say(`stuck ${delivery.notification.id}`),
+  payloads: { cxScoreUpdated: payload },
+  onStuck: ({ delivery: { notification } }) => {
+    say(`stuck ${notification.id}`)
+    if (Object(notification.payload).ending === 'exit') process.exit(72)
+  },
   deliver: async ({ notification }) => {
     say(`begun ${notification.id}`)
     await endings[String(Object(notification.payload).ending)]?.()
