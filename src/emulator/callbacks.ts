@@ -36,6 +36,8 @@ interface CallbacksParts {
   /** Certificates in PEM that receivers may use in addition to public ones. */
   readonly ca: readonly string[]
   readonly timeoutMs: number
+  /** Aborted when the emulator closes: callbacks in flight are given up then. */
+  readonly closing: AbortSignal
 }
 
 type Headers = Readonly<Record<string, string>>
@@ -48,8 +50,6 @@ export class Callbacks {
   readonly #agent: Agent
   /** By origin. */
   readonly #queues = new Map<string, LimitFunction>()
-  readonly #inFlight = new Set<AbortController>()
-  #isClosed = false
 
   constructor(parts: CallbacksParts) {
     this.#parts = parts
@@ -82,11 +82,9 @@ export class Callbacks {
     return this.#deliver(about, () => ({ headers, body }))
   }
 
-  /** Aborts callbacks in flight and closes every connection. */
-  async close(): Promise<void> {
-    this.#isClosed = true
-    for (const controller of this.#inFlight) controller.abort(closedError())
-    await this.#agent.destroy()
+  /** Closes every connection. */
+  close(): Promise<void> {
+    return this.#agent.destroy()
   }
 
   /** One callback. Its content is made when it is sent, because a parameter may change until then. */
@@ -122,21 +120,16 @@ export class Callbacks {
     { headers, body }: Content,
     fault: CallbackFault | undefined,
   ): Promise<Attempt & Pick<RecordedCallback, 'answer'>> {
-    if (this.#isClosed) return { error: closedError() }
     if (fault !== undefined && 'status' in fault) return answered(fault.status, `${injectedFault} answered`)
     const reset = fault !== undefined && 'reset' in fault ? fault.reset : undefined
     if (reset === 'before-processing') {
       return { error: new Error(`${injectedFault} broke the connection before the callback was sent`) }
     }
-    const { timeoutMs } = this.#parts
-    const controller = new AbortController()
-    const { signal } = controller
-    const timer = setTimeout(() => {
-      const message = `The callback was not answered within ${timeoutMs} ms`
-      controller.abort(new TimeoutError(message, { timeoutMs, phase: 'answer' }))
-    }, timeoutMs)
-    this.#inFlight.add(controller)
+    const { timeoutMs, closing } = this.#parts
+    const timeout = AbortSignal.timeout(timeoutMs)
+    const signal = AbortSignal.any([closing, timeout])
     try {
+      signal.throwIfAborted()
       const sent = { method: 'POST', headers, body } as const
       const response = await request(callbackUrl, { ...sent, dispatcher: this.#agent, signal })
       // To its end: a body that breaks off or never ends is a failure.
@@ -149,10 +142,9 @@ export class Callbacks {
       }
       return { ...answered(response.statusCode, 'The callback was answered'), answer }
     } catch (error) {
-      return { error: withMessage(error) }
-    } finally {
-      clearTimeout(timer)
-      this.#inFlight.delete(controller)
+      if (error !== timeout.reason) return { error: withMessage(error) }
+      const message = `The callback was not answered within ${timeoutMs} ms`
+      return { error: new TimeoutError(message, { timeoutMs, phase: 'answer' }) }
     }
   }
 }
@@ -160,10 +152,6 @@ export class Callbacks {
 /** The values of a duplicate header are in one line. */
 function flat(headers: Readonly<Record<string, string | string[] | undefined>>): Headers {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value].flat().join(', ')]))
-}
-
-function closedError(): Error {
-  return new Error('The emulator was closed before the callback was answered')
 }
 
 /** @param source - the beginning of the sentence about a failure */

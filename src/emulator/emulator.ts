@@ -137,9 +137,9 @@ export class Emulator {
     }
     const issuer = `${baseUrl}/auth/realms/${encodeURIComponent(domain)}`
     this.#tokens = new TokenIssuer(issuer, options.tokenLifetimeSeconds)
-    const parts = { store: this.#store, faults: this.#faults, activity: this.#activity }
     const closing = this.#closing.signal
-    this.#service = new NotificationService(options, { ...parts, tokens: this.#tokens, closing })
+    const parts = { store: this.#store, faults: this.#faults, activity: this.#activity, closing }
+    this.#service = new NotificationService(options, { ...parts, tokens: this.#tokens })
     this.#callbacks = new Callbacks({
       ...parts,
       ca: [certificate.ca, options.callbackCa ?? []].flat(),
@@ -292,7 +292,7 @@ export class Emulator {
 
   /** Stops the emulator: delayed answers and callbacks in flight are aborted, every connection is closed. */
   close(): Promise<void> {
-    this.#closing.abort()
+    this.#closing.abort(new Error('The emulator was closed before the callback was answered'))
     this.#closed ??= Promise.all([
       this.#server.close(),
       this.#callbacks.close(),
