@@ -1,8 +1,8 @@
 /** What to do first: shown while there is nothing else, and by "Connect a client". */
 import type { ComponentChildren, JSX } from 'preact'
 import type { Pair, ServiceView } from '../views.js'
-import { post } from './connection.js'
 import { CopyButton } from './controls.js'
+import { post } from './store.js'
 import { Breakable } from './text.js'
 
 /** The lines for `.env` and a first program: the same that the terminal prints. */

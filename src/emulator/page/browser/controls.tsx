@@ -1,7 +1,7 @@
 /** The controls that every part of the page uses: icons, buttons and fields. */
 import type { ComponentChildren, ComponentProps, JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { problemOf } from './connection.js'
+import { problemOf } from './store.js'
 
 const iconPaths = {
   in: 'M12 4 4 12M4 5.5V12h6.5',

@@ -10,39 +10,29 @@ import type {
   RequestView,
   SubscriptionView,
 } from '../views.js'
-import { ask, type PageState, post } from './connection.js'
 import { ActionButton, Button, CopyButton } from './controls.js'
 import { curlOf } from './curl.js'
 import { Duration, EndReason, EntryLinks, Pips, Status, titleOf } from './entry.js'
 import { count, dateAndTime, formFields, isFailure, nameList, reasonOf, subscriptionOf } from './format.js'
-import { hrefOf, type Place } from './place.js'
-import type { Draft } from './send-form.js'
+import { goTo, hrefOf, type Place } from './place.js'
+import { ask, change, compose, type Draft, post, state } from './store.js'
 import { Breakable, JsonText, prettyJson } from './text.js'
 
-export interface DetailsProps {
-  readonly state: PageState
-  readonly place: Extract<Place, { id: number }>
-  readonly onCompose: (draft: Draft) => void
-  /** Shows the entries that match this text. */
-  readonly onFilter: (text: string) => void
-}
-
-export function Details(props: DetailsProps): JSX.Element {
+export function Details({ place }: { place: Extract<Place, { id: number }> }): JSX.Element {
   return (
-    <div class="details-body" key={hrefOf(props.place)}>
-      {contentOf(props)}
+    <div class="details-body" key={hrefOf(place)}>
+      {contentOf(place)}
     </div>
   )
 }
 
-function contentOf(props: DetailsProps): JSX.Element | undefined {
-  const { state, place } = props
-  const subscription = place.view === 'subscription' ? subscriptionWith(state, place.id) : undefined
-  if (subscription !== undefined) return <Subscription {...props} subscription={subscription} />
-  const entry = place.view === 'entry' ? state.entries.find(({ id }) => id === place.id) : undefined
-  if (entry?.kind === 'request') return <Request entry={entry} state={state} />
-  if (entry?.kind === 'callback') return <Callback {...props} entry={entry} />
-  if (entry !== undefined) return <Note entry={entry} state={state} />
+function contentOf({ view, id }: Extract<Place, { id: number }>): JSX.Element | undefined {
+  const subscription = view === 'subscription' ? subscriptionWith(id) : undefined
+  if (subscription !== undefined) return <Subscription subscription={subscription} />
+  const entry = view === 'entry' ? state.entries.find((each) => each.id === id) : undefined
+  if (entry?.kind === 'request') return <Request entry={entry} />
+  if (entry?.kind === 'callback') return <Callback entry={entry} />
+  if (entry !== undefined) return <Note entry={entry} />
   if (state.service === undefined) return undefined
   return (
     <>
@@ -52,26 +42,24 @@ function contentOf(props: DetailsProps): JSX.Element | undefined {
   )
 }
 
-function subscriptionWith({ subscriptions, entries }: PageState, id: number): SubscriptionView | undefined {
-  return subscriptions.find((each) => each.subscriptionId === id) ?? endOf(entries, id)?.subscription
+function subscriptionWith(id: number): SubscriptionView | undefined {
+  return state.subscriptions.find((each) => each.subscriptionId === id) ?? endOf(id)?.subscription
 }
 
-function endOf(entries: readonly EntryView[], id: number): EndView | undefined {
-  return entries.find((entry): entry is EndView => entry.kind === 'ended' && subscriptionOf(entry) === id)
+function endOf(id: number): EndView | undefined {
+  return state.entries.find(
+    (entry): entry is EndView => entry.kind === 'ended' && subscriptionOf(entry) === id,
+  )
 }
 
-function Note(props: {
-  entry: Exclude<EntryView, RequestView | CallbackView>
-  state: PageState
-}): JSX.Element {
-  const { entry, state } = props
+function Note({ entry }: { entry: Exclude<EntryView, RequestView | CallbackView> }): JSX.Element {
   return (
     <>
       <Heading>{titleOf(entry)}</Heading>
       <p class="muted">{dateAndTime(entry.at)}</p>
       {entry.kind === 'ended' ? (
         <>
-          <End end={entry} entries={state.entries} />
+          <End end={entry} />
           <div class="buttons">
             <SubscriptionLink id={entry.subscription.subscriptionId} />
           </div>
@@ -84,10 +72,10 @@ function Note(props: {
 }
 
 /** Why a subscription ended; with the three failures, if these ended it. */
-function End({ end, entries }: { end: EndView; entries: readonly EntryView[] }): JSX.Element {
+function End({ end }: { end: EndView }): JSX.Element {
   const { subscription, id } = end
   const isByFailures = isFailure(end)
-  const failures = entries.filter(
+  const failures = state.entries.filter(
     (entry) =>
       entry.kind === 'callback' &&
       entry.subscriptionId === subscription.subscriptionId &&
@@ -108,14 +96,14 @@ function End({ end, entries }: { end: EndView; entries: readonly EntryView[] }):
   )
 }
 
-function Request({ entry, state }: { entry: RequestView; state: PageState }): JSX.Element {
+function Request({ entry }: { entry: RequestView }): JSX.Element {
   const { subscriptionId } = entry
   return (
     <>
       <Summary entry={entry} />
       <div class="buttons">
         {subscriptionId !== undefined && <SubscriptionLink id={subscriptionId} />}
-        <CurlButton entry={entry} state={state} />
+        <CurlButton entry={entry} />
       </div>
       <Message title="The emulator's answer" message={entry.answer} />
       <Message title="The request" message={entry} />
@@ -123,9 +111,9 @@ function Request({ entry, state }: { entry: RequestView; state: PageState }): JS
   )
 }
 
-function Callback({ entry, state, onCompose }: DetailsProps & { entry: CallbackView }): JSX.Element {
+function Callback({ entry }: { entry: CallbackView }): JSX.Element {
   const { subscriptionId, notificationId, username } = entry
-  const end = endOf(state.entries, subscriptionId)
+  const end = endOf(subscriptionId)
   const isActive = state.subscriptions.some((each) => each.subscriptionId === subscriptionId)
   const siblings = state.entries.filter(
     (each) => each.kind === 'callback' && each.notificationId === notificationId && each.id !== entry.id,
@@ -143,8 +131,8 @@ function Callback({ entry, state, onCompose }: DetailsProps & { entry: CallbackV
             Resend
           </ActionButton>
         )}
-        <CurlButton entry={entry} state={state} />
-        <Button onClick={() => onCompose(draftOf(entry, state))}>Change and send…</Button>
+        <CurlButton entry={entry} />
+        <Button onClick={() => compose(draftOf(entry))}>Change and send…</Button>
         <SubscriptionLink id={subscriptionId} />
       </div>
       {!isActive && (
@@ -172,14 +160,17 @@ function Callback({ entry, state, onCompose }: DetailsProps & { entry: CallbackV
 const shownUsers = 50
 const shownEntries = 50
 
-function Subscription(props: DetailsProps & { subscription: SubscriptionView }): JSX.Element {
-  const { subscription, state, onCompose, onFilter } = props
+function Subscription({ subscription }: { subscription: SubscriptionView }): JSX.Element {
   const { subscriptionId, usernames, notificationTypes, parameters, consecutiveFailures } = subscription
-  const end = endOf(state.entries, subscriptionId)
+  const end = endOf(subscriptionId)
   const story = state.entries.filter((entry) => subscriptionOf(entry) === subscriptionId)
   const [username] = usernames
   const [category] = notificationTypes
   const fault = { operation: 'callback', fault: { status: 503 }, subscriptionId }
+  function showItsEntries(): void {
+    change({ filter: { kind: 'all', text: `#${subscriptionId}` } })
+    goTo({ view: 'time-line' }, 'time-line-filter')
+  }
   return (
     <>
       <Heading>Subscription #{subscriptionId}</Heading>
@@ -190,14 +181,14 @@ function Subscription(props: DetailsProps & { subscription: SubscriptionView }):
         <Breakable text={subscription.callbackUrl} />
       </p>
       {end !== undefined ? (
-        <End end={end} entries={state.entries} />
+        <End end={end} />
       ) : (
         <>
           <p>
             <Pips failures={consecutiveFailures} /> {consecutiveFailures} of 3 failures in a row
           </p>
           <div class="buttons">
-            <Button kind="primary" onClick={() => onCompose({ username, category })}>
+            <Button kind="primary" onClick={() => compose({ username, category })}>
               Send to it…
             </Button>
             <ActionButton icon="bolt" act={() => ask('fault', fault, 'Planned')}>
@@ -211,7 +202,7 @@ function Subscription(props: DetailsProps & { subscription: SubscriptionView }):
       )}
       <Section title="Its time line">
         <EntryLinks entries={story.slice(0, shownEntries)} />
-        <Button kind="small" onClick={() => onFilter(`#${subscriptionId}`)}>
+        <Button kind="small" onClick={showItsEntries}>
           Show only its entries
         </Button>
       </Section>
@@ -330,9 +321,9 @@ function SubscriptionLink({ id }: { id: number }): JSX.Element {
 }
 
 /** What is copied has its secrets, also while the page masks them: it is there to be run. */
-function CurlButton(props: { entry: RequestView | CallbackView; state: PageState }): JSX.Element | undefined {
-  const { id, cutFrom } = props.entry
-  const { service } = props.state
+function CurlButton({ entry }: { entry: RequestView | CallbackView }): JSX.Element | undefined {
+  const { id, cutFrom } = entry
+  const { service } = state
   if (service === undefined || cutFrom !== undefined) return undefined
   const curl = async () =>
     curlOf(await post<RequestView | CallbackView>('reveal-entry', { entryId: id }), service)
@@ -344,9 +335,9 @@ function CurlButton(props: { entry: RequestView | CallbackView; state: PageState
 }
 
 /** The notification of a callback as a draft to send again, as far as the callback says what it was. */
-function draftOf({ type, username, subscriptionId, body }: CallbackView, state: PageState): Draft {
+function draftOf({ type, username, subscriptionId, body }: CallbackView): Draft {
   // Of a documented type the form knows the category.
-  const category = subscriptionWith(state, subscriptionId)?.notificationTypes[0]
+  const category = subscriptionWith(subscriptionId)?.notificationTypes[0]
   try {
     const { payload } = JSON.parse(body).notification
     return { type, username, category, payload: JSON.stringify(payload, undefined, 2) }

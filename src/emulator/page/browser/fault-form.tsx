@@ -1,8 +1,8 @@
 /** Plans faults: the next answers of an endpoint, or the next callbacks, go wrong. */
 import type { JSX, TargetedSubmitEvent } from 'preact'
 import { useState } from 'preact/hooks'
-import { ask, type PageState, post, problemOf } from './connection.js'
 import { ActionButton, Button, Choice, Input, Problem } from './controls.js'
+import { ask, post, problemOf, state } from './store.js'
 
 const operations = {
   callback: 'Callbacks',
@@ -35,7 +35,7 @@ const times = {
   forever: 'until I lift it',
 }
 
-export function FaultForm({ state }: { state: PageState }): JSX.Element {
+export function FaultForm(): JSX.Element {
   const [operation, setOperation] = useState('callback')
   const [picked, setPicked] = useState('status')
   const [problem, setProblem] = useState<string>()

@@ -3,10 +3,10 @@ import type { JSX } from 'preact'
 import { useRef } from 'preact/hooks'
 import type { Tone } from '../../words.js'
 import { ConnectGuide } from './connect-guide.js'
-import { ask, type ConnectionState, type PageStore } from './connection.js'
 import { ActionButton, Button, CopyButton, Icon } from './controls.js'
 import { shortUrl } from './format.js'
-import { goTo, type Place } from './place.js'
+import { goTo, type Place, placeNow } from './place.js'
+import { ask, type ConnectionState, showSecrets, state } from './store.js'
 
 const connections: Readonly<Record<ConnectionState, { tone: Tone; word: string; notice?: string }>> = {
   connecting: { tone: 'pending', word: 'Connecting' },
@@ -27,8 +27,7 @@ const connections: Readonly<Record<ConnectionState, { tone: Tone; word: string; 
   },
 }
 
-export function Header({ store, place }: { store: PageStore; place: Place }): JSX.Element {
-  const { state } = store
+export function Header(): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null)
   const { service, connection, secretsShown } = state
   const { tone, word, notice } = connections[connection]
@@ -57,7 +56,7 @@ export function Header({ store, place }: { store: PageStore; place: Place }): JS
             kind="quiet"
             aria-pressed={secretsShown}
             title="For this tab, until it is closed"
-            onClick={() => store.showSecrets(!secretsShown)}
+            onClick={() => showSecrets(!secretsShown)}
           >
             Show secrets
           </Button>
@@ -69,10 +68,10 @@ export function Header({ store, place }: { store: PageStore; place: Place }): JS
           </Button>
         </span>
         <nav aria-label="Parts of the page">
-          <Tab view="time-line" place={place} name="Time line" />
-          <Tab view="subscriptions" place={place} name="Subscriptions" count={state.subscriptions.length} />
-          <Tab view="send" place={place} name="Send" />
-          <Tab view="faults" place={place} name="Faults" count={state.faults.length} />
+          <Tab view="time-line" name="Time line" />
+          <Tab view="subscriptions" name="Subscriptions" count={state.subscriptions.length} />
+          <Tab view="send" name="Send" />
+          <Tab view="faults" name="Faults" count={state.faults.length} />
         </nav>
       </div>
       {notice !== undefined && (
@@ -93,10 +92,10 @@ export function Header({ store, place }: { store: PageStore; place: Place }): JS
   )
 }
 
-function Tab(props: { view: Place['view']; place: Place; name: string; count?: number }): JSX.Element {
-  const { view, place, name, count = 0 } = props
+function Tab(props: { view: Place['view']; name: string; count?: number }): JSX.Element {
+  const { view, name, count = 0 } = props
   return (
-    <a class={`tab ${view}`} href={`#${view}`} aria-current={place.view === view ? 'page' : undefined}>
+    <a class={`tab ${view}`} href={`#${view}`} aria-current={placeNow().view === view ? 'page' : undefined}>
       {name} {count > 0 && <span class="badge">{count.toLocaleString('en')}</span>}
     </a>
   )

@@ -1,34 +1,22 @@
 /** The page: which panes there are, and which of them is open. */
 import { type ComponentChildren, type JSX, render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { type PageState, PageStore } from './connection.js'
 import { Button } from './controls.js'
 import { Details } from './details.js'
 import { FaultForm } from './fault-form.js'
 import { count, isFailure } from './format.js'
 import { Header } from './header.js'
 import { rowId } from './list.js'
-import { goTo, type Place, placeNow } from './place.js'
-import { type Draft, SendForm } from './send-form.js'
+import { goTo, placeNow } from './place.js'
+import { SendForm } from './send-form.js'
+import { state } from './store.js'
 import { Subscriptions } from './subscriptions.js'
-import { type EntryFilter, TimeLine } from './time-line.js'
+import { TimeLine } from './time-line.js'
 
-function App({ store, place }: { store: PageStore; place: Place }): JSX.Element {
-  const { state } = store
-  const [filter, setFilter] = useState<EntryFilter>({ kind: 'all', text: '' })
-  const [draft, setDraft] = useState<Draft>({})
+function App(): JSX.Element {
+  const place = placeNow()
   const hasDetails = 'id' in place
   const isOpened = !['time-line', 'subscriptions'].includes(place.view)
-
-  function compose(from: Draft): void {
-    setDraft(from)
-    goTo({ view: 'send' }, 'send-user')
-  }
-
-  function showAll(text: string): void {
-    setFilter({ kind: 'all', text })
-    goTo({ view: 'time-line' }, 'time-line-filter')
-  }
 
   /** Closes what is open beside the lists. */
   function leave(): void {
@@ -38,8 +26,8 @@ function App({ store, place }: { store: PageStore; place: Place }): JSX.Element 
 
   return (
     <div class="app">
-      <Header store={store} place={place} />
-      <Announcer entries={state.entries} />
+      <Header />
+      <Announcer />
       {/* Escape is a shortcut for the button "Close". */}
       <main
         data-view={isOpened ? 'opened' : place.view}
@@ -48,28 +36,22 @@ function App({ store, place }: { store: PageStore; place: Place }): JSX.Element 
         }}
       >
         <section class="pane rail" aria-label="Subscriptions">
-          <Subscriptions state={state} place={place} />
+          <Subscriptions />
         </section>
         <section class="pane time-line" aria-label="Time line">
-          <TimeLine
-            state={state}
-            place={place}
-            filter={filter}
-            onFilter={setFilter}
-            onCompose={() => compose({})}
-          />
+          <TimeLine />
         </section>
         {hasDetails && (
           <OpenedPane name="Details" onLeave={leave}>
-            <Details state={state} place={place} onCompose={compose} onFilter={showAll} />
+            <Details place={place} />
           </OpenedPane>
         )}
         {/* Hidden and not removed: a form keeps what was typed into it. */}
         <OpenedPane name="Send" hidden={place.view !== 'send'} onLeave={leave}>
-          <SendForm state={state} draft={draft} />
+          <SendForm />
         </OpenedPane>
         <OpenedPane name="Faults" hidden={place.view !== 'faults'} onLeave={leave}>
-          <FaultForm state={state} />
+          <FaultForm />
         </OpenedPane>
       </main>
     </div>
@@ -93,7 +75,8 @@ function OpenedPane(props: {
 }
 
 /** Announces to a screen reader how many entries there are, when nothing has happened for a second. */
-function Announcer({ entries }: Pick<PageState, 'entries'>): JSX.Element {
+function Announcer(): JSX.Element {
+  const { entries } = state
   const [announced, setAnnounced] = useState(entries)
   useEffect(() => {
     const timer = setTimeout(() => setAnnounced(entries), 1_000)
@@ -108,10 +91,10 @@ function Announcer({ entries }: Pick<PageState, 'entries'>): JSX.Element {
 }
 
 const root = document.getElementById('app')
-const store = new PageStore(renderPage)
+addEventListener('statechange', renderPage)
 addEventListener('hashchange', renderPage)
 renderPage()
 
 function renderPage(): void {
-  if (root !== null) render(<App store={store} place={placeNow()} />, root)
+  if (root !== null) render(<App />, root)
 }

@@ -9,6 +9,8 @@ export interface Filter<Kind extends string> {
   readonly text: string
 }
 
+export type EntryFilter = Filter<'all' | 'request' | 'callback' | 'failure'>
+
 const haystacks = new WeakMap<object, string>()
 
 /** The items in which every word of a text occurs; `#3` is subscription 3 and not 30. */

@@ -1,60 +1,41 @@
 /** Sends a notification, beginning with a sample; says beforehand which subscriptions get it. */
 import type { JSX } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import type { SampleView, SubscriptionView } from '../views.js'
-import { type PageState, post, problemOf } from './connection.js'
 import { Button, Choice, Field, Input, Problem } from './controls.js'
 import { EntryLinks } from './entry.js'
 import { count, nameList } from './format.js'
 import { hrefOf } from './place.js'
+import { change, type Draft, post, problemOf, state } from './store.js'
 import { Breakable } from './text.js'
 
 type Category = SampleView['category']
 
-/** What the form is filled with from elsewhere on the page. */
-export interface Draft {
-  readonly type?: string | undefined
-  readonly category?: Category | undefined
-  readonly username?: string | undefined
-  /** As JSON. */
-  readonly payload?: string | undefined
-}
-
 const firstType = 'lowEnergyAgentOpened'
 
-/** A notification that was sent: its callbacks are in the time line. */
-type SendResult = { readonly sentId: string } | { readonly problem: string }
-
-export function SendForm({ state, draft }: { state: PageState; draft: Draft }): JSX.Element {
-  const { samples, subscriptions } = state
-  const [filled, setFilled] = useState<Draft>({})
-  const [outcome, setOutcome] = useState<SendResult>()
+export function SendForm(): JSX.Element {
+  const { samples, subscriptions, draft } = state
   const [isSending, setIsSending] = useState(false)
-
-  useEffect(() => {
-    setFilled(draft)
-    setOutcome(undefined)
-  }, [draft])
 
   // The oldest subscription is the one to send to, until something was typed.
   const oldest = subscriptions.at(-1)
-  const username = filled.username ?? oldest?.usernames[0] ?? 'alice'
-  const type = filled.type ?? typeFor(samples, filled.category ?? oldest?.notificationTypes[0])
+  const username = draft.username ?? oldest?.usernames[0] ?? 'alice'
+  const type = draft.type ?? typeFor(samples, draft.category ?? oldest?.notificationTypes[0])
   const sample = samples.find((known) => known.type === type)
-  const category = sample?.category ?? filled.category ?? 'behavioral'
+  const category = sample?.category ?? draft.category ?? 'behavioral'
   const types: Partial<Record<Category, Record<string, string>>> = {}
   for (const known of samples) types[known.category] = { ...types[known.category], [known.type]: known.type }
   const isOther = sample === undefined && samples.length > 0
   const sampleText = textOf(sample, username)
-  const payload = filled.payload ?? sampleText
+  const payload = draft.payload ?? sampleText
   const matching = subscriptions.filter(
     ({ notificationTypes, usernames }) =>
       notificationTypes.includes(category) && usernames.includes(username),
   )
   const users = new Set(subscriptions.slice(0, 200).flatMap(({ usernames }) => usernames.slice(0, 20)))
 
-  function fill(change: Draft): void {
-    setFilled({ ...filled, ...change })
+  function fill(filled: Draft): void {
+    change({ draft: { ...state.draft, ...filled } })
   }
 
   async function send(event: Event): Promise<void> {
@@ -63,10 +44,10 @@ export function SendForm({ state, draft }: { state: PageState; draft: Draft }): 
     const id = crypto.randomUUID()
     try {
       const notification = { id, type, category, username, payload: parsed(payload) }
-      setOutcome({ sentId: id })
+      fill({ outcome: { sentId: id } })
       await post('notify', notification)
     } catch (error) {
-      setOutcome({ problem: problemOf(error) })
+      fill({ outcome: { problem: problemOf(error) } })
     }
     setIsSending(false)
   }
@@ -124,28 +105,24 @@ export function SendForm({ state, draft }: { state: PageState; draft: Draft }): 
         />
         {sampleText === '{}' && <p class="hint muted">Not documented for this type: any object will do.</p>}
       </Field>
-      <Recipients matching={matching} about={`${category} of ${username}`} subscriptions={subscriptions} />
+      <Recipients matching={matching} about={`${category} of ${username}`} />
       <div class="buttons">
         <Button type="submit" icon="send" kind="primary" disabled={isSending}>
           Send
         </Button>
-        {filled.payload !== undefined && (
+        {draft.payload !== undefined && (
           <Button kind="quiet" onClick={() => fill({ payload: undefined })}>
             Back to the sample
           </Button>
         )}
       </div>
-      <div role="status">{outcome !== undefined && <Sent outcome={outcome} state={state} />}</div>
+      <div role="status">{draft.outcome !== undefined && <Sent outcome={draft.outcome} />}</div>
     </form>
   )
 }
 
-function Recipients(props: {
-  matching: readonly SubscriptionView[]
-  about: string
-  subscriptions: readonly SubscriptionView[]
-}): JSX.Element {
-  const { matching, about, subscriptions } = props
+function Recipients(props: { matching: readonly SubscriptionView[]; about: string }): JSX.Element {
+  const { matching, about } = props
   if (matching.length > 0) {
     return (
       <p class="notice-box good">
@@ -164,7 +141,7 @@ function Recipients(props: {
       <p>
         No active subscription is for <Breakable text={about} />.
       </p>
-      {subscriptions.slice(0, 3).map(({ subscriptionId, usernames, notificationTypes }) => (
+      {state.subscriptions.slice(0, 3).map(({ subscriptionId, usernames, notificationTypes }) => (
         <p key={subscriptionId}>
           #{subscriptionId} is for {notificationTypes.join(', ')} of {nameList(usernames)}.
         </p>
@@ -173,7 +150,7 @@ function Recipients(props: {
   )
 }
 
-function Sent({ outcome, state }: { outcome: SendResult; state: PageState }): JSX.Element {
+function Sent({ outcome }: { outcome: NonNullable<Draft['outcome']> }): JSX.Element {
   if ('problem' in outcome) return <Problem text={outcome.problem} />
   const callbacks = state.entries.filter(
     (entry) => entry.kind === 'callback' && entry.notificationId === outcome.sentId,

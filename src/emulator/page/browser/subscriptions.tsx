@@ -3,12 +3,12 @@ import type { JSX } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import { clock } from '../../words.js'
 import type { EndView, SubscriptionView } from '../views.js'
-import type { PageState } from './connection.js'
 import { EndReason, Pips } from './entry.js'
 import { count, nameList, shortUrl } from './format.js'
 import { List, ListHead, Row } from './list.js'
-import type { Place } from './place.js'
+import { placeNow } from './place.js'
 import { type Filter, withWords, wordsOfSubscription } from './search.js'
+import { state } from './store.js'
 import { Breakable } from './text.js'
 
 type Shown = 'active' | 'failing' | 'ended'
@@ -19,7 +19,7 @@ type Listed = SubscriptionView & { readonly end?: EndView }
 /** More rows would be slow; the filter finds the others. */
 const shownRows = 1_000
 
-export function Subscriptions({ state, place }: { state: PageState; place: Place }): JSX.Element {
+export function Subscriptions(): JSX.Element {
   const [filter, setFilter] = useState<Filter<Shown>>({ kind: 'active', text: '' })
   const { kind: shown, text } = filter
   const { subscriptions, entries } = state
@@ -33,6 +33,7 @@ export function Subscriptions({ state, place }: { state: PageState; place: Place
   )
   const all = lists[shown]
   const items = useMemo(() => withWords(all, text, wordsOfSubscription), [all, text])
+  const place = placeNow()
   const selectedId = place.view === 'subscription' ? place.id : undefined
   const tabStop = items.find(({ subscriptionId }) => subscriptionId === selectedId) ?? items[0]
   const label = (name: string, kind: Shown) => `${name} ${lists[kind].length.toLocaleString('en')}`
@@ -51,7 +52,7 @@ export function Subscriptions({ state, place }: { state: PageState; place: Place
         hint="User, type, URL, #id"
       />
       {items.length === 0 ? (
-        <Nothing state={state} shown={shown} text={text} hasAny={all.length > 0} />
+        <Nothing shown={shown} text={text} hasAny={all.length > 0} />
       ) : (
         <List
           key={`${shown} ${text}`}
@@ -103,8 +104,8 @@ function Line({ subscription }: { subscription: Listed }): JSX.Element {
   )
 }
 
-function Nothing(props: { state: PageState; shown: Shown; text: string; hasAny: boolean }): JSX.Element {
-  const { state, shown, text, hasAny } = props
+function Nothing(props: { shown: Shown; text: string; hasAny: boolean }): JSX.Element {
+  const { shown, text, hasAny } = props
   if (state.service === undefined) return <p class="empty">Connecting to the emulator…</p>
   if (hasAny) return <p class="empty">No subscription matches “{text.trim()}”.</p>
   const sentences = {

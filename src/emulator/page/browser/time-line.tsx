@@ -3,13 +3,13 @@ import type { JSX } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import type { CallbackView, EntryView } from '../views.js'
 import { ConnectGuide } from './connect-guide.js'
-import type { PageState } from './connection.js'
 import { Button } from './controls.js'
 import { About, Duration, EntryLines, Status } from './entry.js'
 import { count, isFailure } from './format.js'
 import { List, ListHead, Row } from './list.js'
-import type { Place } from './place.js'
-import { type Filter, withWords, wordsOfEntry } from './search.js'
+import { placeNow } from './place.js'
+import { type EntryFilter, withWords, wordsOfEntry } from './search.js'
+import { change, compose, state } from './store.js'
 
 /** The filter finds the others. */
 const shownEntries = 1_000
@@ -21,17 +21,9 @@ const kinds = [
   ['failure', 'Failures'],
 ] as const
 
-export type EntryFilter = Filter<(typeof kinds)[number][0]>
-
-export function TimeLine(props: {
-  state: PageState
-  place: Place
-  filter: EntryFilter
-  onFilter: (filter: EntryFilter) => void
-  onCompose: () => void
-}): JSX.Element {
-  const { state, place, filter, onFilter, onCompose } = props
-  const known = state.entries
+export function TimeLine(): JSX.Element {
+  const { entries: known, filter } = state
+  const place = placeNow()
   const [clearedUpTo, setClearedUpTo] = useState(0)
   const [paused, setPaused] = useState<readonly EntryView[]>()
   const kept = paused ?? known
@@ -49,7 +41,7 @@ export function TimeLine(props: {
         title="Time line"
         kinds={kinds}
         filter={filter}
-        onFilter={onFilter}
+        onFilter={(filter) => change({ filter })}
         hint="User, type, status, #id, text"
       >
         <span class="buttons">
@@ -78,11 +70,11 @@ export function TimeLine(props: {
       {kept.length > 0 && entries.length === 0 && (
         <p class="empty">The time line is cleared. New entries appear here; a reload shows all.</p>
       )}
-      {kept.length === 0 && <Beginning state={state} onCompose={onCompose} />}
+      {kept.length === 0 && <Beginning />}
       {entries.length > 0 && items.length === 0 && (
         <div class="empty">
           <p>None of {count(entries.length, 'entry', 'entries')} matches this filter.</p>
-          <Button onClick={() => onFilter({ kind: 'all', text: '' })}>Show all</Button>
+          <Button onClick={() => change({ filter: { kind: 'all', text: '' } })}>Show all</Button>
         </div>
       )}
       {items.length > 0 && (
@@ -190,7 +182,7 @@ function Member({ entry }: { entry: CallbackView }): JSX.Element {
   )
 }
 
-function Beginning({ state, onCompose }: { state: PageState; onCompose: () => void }): JSX.Element {
+function Beginning(): JSX.Element {
   if (state.service === undefined) return <p class="empty">Connecting to the emulator…</p>
   return (
     <div class="beginning">
@@ -199,7 +191,7 @@ function Beginning({ state, onCompose }: { state: PageState; onCompose: () => vo
       <ConnectGuide service={state.service} />
       <p>
         When your app has subscribed, send a notification:{' '}
-        <Button icon="send" onClick={onCompose}>
+        <Button icon="send" onClick={() => compose({})}>
           To the form
         </Button>
       </p>
