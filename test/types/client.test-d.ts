@@ -28,14 +28,6 @@ test('the input type', () => {
   expectTypeOf<z.input<typeof createSubscriptionInputSchema>>().toEqualTypeOf<CreateSubscriptionInput>()
 })
 
-test('the results', () => {
-  expectTypeOf(client.createSubscription).returns.resolves.toEqualTypeOf<{
-    readonly subscriptionId: number
-  }>()
-  expectTypeOf(client.unsubscribe).returns.resolves.toBeVoid()
-  expectTypeOf(client.getAccessToken).returns.resolves.toBeString()
-})
-
 test('created discriminates the result of tryCreateSubscription', async () => {
   const result = await client.tryCreateSubscription({ notificationTypes: [], usernames: [], callbackUrl: '' })
   if (result.created) {

@@ -1,6 +1,5 @@
 import type { Cluster, Redis } from 'ioredis'
-import type { KeyValueStore } from 'notification-subscriber'
-import type { RedisStore, redisStore } from 'notification-subscriber/redis'
+import type { redisStore } from 'notification-subscriber/redis'
 import type { createClient, createClientPool, createCluster, createSentinel } from 'redis'
 import { expectTypeOf, test } from 'vitest'
 
@@ -21,9 +20,4 @@ test('redisStore takes every kind of client of node-redis', () => {
 test('redisStore takes no other client', () => {
   expectTypeOf<string>().not.toExtend<RedisClient>()
   expectTypeOf<Map<string, string>>().not.toExtend<RedisClient>()
-})
-
-test('a RedisStore is a KeyValueStore with compareAndSet', () => {
-  expectTypeOf<RedisStore>().toExtend<KeyValueStore>()
-  expectTypeOf<RedisStore['compareAndSet']>().toBeFunction()
 })
