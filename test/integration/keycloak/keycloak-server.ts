@@ -1,6 +1,5 @@
 /** A real Keycloak on loopback: the authorization server that the service itself uses. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -20,12 +19,35 @@ export const keycloakVersion = '26.7.3'
 
 const cache = fileURLToPath(new URL('../../../node_modules/.cache/keycloak', import.meta.url))
 
+/** A confidential client with the client credentials grant alone. */
 export interface RealmClient {
   readonly clientId: string
   readonly secret: string
   readonly enabled?: boolean
   /** Lifetime of its access tokens. Default: that of the realm, 300 s. */
   readonly lifetimeSeconds?: number
+}
+
+/** As Keycloak imports it. Each client gets the scope `notifications` if it asks for it. */
+function realmOf(realm: string, clients: readonly RealmClient[]): object {
+  const scope = { name: 'notifications', protocol: 'openid-connect' }
+  return {
+    realm,
+    enabled: true,
+    clientScopes: [{ ...scope, attributes: { 'include.in.token.scope': 'true' } }],
+    clients: clients.map(({ clientId, secret, enabled = true, lifetimeSeconds }) => ({
+      clientId,
+      secret,
+      enabled,
+      protocol: scope.protocol,
+      serviceAccountsEnabled: true,
+      standardFlowEnabled: false,
+      publicClient: false,
+      defaultClientScopes: [],
+      optionalClientScopes: [scope.name],
+      attributes: lifetimeSeconds === undefined ? {} : { 'access.token.lifespan': String(lifetimeSeconds) },
+    })),
+  }
 }
 
 interface Ports {
@@ -41,7 +63,6 @@ export class KeycloakServer implements AsyncDisposable {
   readonly ca: string
   readonly #folder: string
   readonly #ports: Ports
-  readonly #adminPassword = randomBytes(12).toString('base64url')
   readonly #agent: Agent
   #process: ChildProcess | undefined
 
@@ -53,14 +74,16 @@ export class KeycloakServer implements AsyncDisposable {
     this.#agent = new Agent({ connect: { ca } })
   }
 
-  /** Installs it at the first time, and starts it with an empty database. */
-  static async start(): Promise<KeycloakServer> {
+  /** Installs it at the first time, and starts it with one realm. */
+  static async start(realm: string, clients: readonly RealmClient[]): Promise<KeycloakServer> {
     const distribution = await install()
     const folder = await mkdtemp(join(tmpdir(), 'keycloak-'))
     await cp(distribution, folder, { recursive: true })
     const { ca, tls } = createLoopbackCertificate()
     await writeFile(join(folder, 'cert.pem'), tls.cert)
     await writeFile(join(folder, 'key.pem'), tls.key)
+    await mkdir(join(folder, 'data/import'), { recursive: true })
+    await writeFile(join(folder, 'data/import/realm.json'), JSON.stringify(realmOf(realm, clients)))
     const [https, http, management] = await Promise.all([freePort(), freePort(), freePort()])
     const server = new KeycloakServer(folder, ca, { https, http, management })
     try {
@@ -80,6 +103,8 @@ export class KeycloakServer implements AsyncDisposable {
       join(this.#folder, 'bin/kc.sh'),
       [
         'start-dev',
+        // What it has already is not imported again.
+        '--import-realm',
         '--http-relative-path=/auth',
         '--http-host=127.0.0.1',
         `--http-port=${http}`,
@@ -92,13 +117,8 @@ export class KeycloakServer implements AsyncDisposable {
         // A group of its own: kc.sh starts Java as another process.
         detached: true,
         stdio: ['ignore', 'pipe', 'pipe'],
-        env: {
-          ...process.env,
-          // In a run of a minute, the second compiler costs more than it saves.
-          JAVA_OPTS_APPEND: '-XX:TieredStopAtLevel=1',
-          KC_BOOTSTRAP_ADMIN_USERNAME: 'admin',
-          KC_BOOTSTRAP_ADMIN_PASSWORD: this.#adminPassword,
-        },
+        // In a run of a minute, the second compiler costs more than it saves.
+        env: { ...process.env, JAVA_OPTS_APPEND: '-XX:TieredStopAtLevel=1' },
       },
     )
     this.#process = child
@@ -126,44 +146,6 @@ export class KeycloakServer implements AsyncDisposable {
     await exited
   }
 
-  async createRealm(realm: string): Promise<void> {
-    await this.#admin('POST', 'realms', { realm, enabled: true })
-  }
-
-  /** A confidential client with the client credentials grant alone. */
-  async createClient(realm: string, client: RealmClient): Promise<void> {
-    const { clientId, secret, enabled = true, lifetimeSeconds } = client
-    await this.#admin('POST', `realms/${realm}/clients`, {
-      clientId,
-      secret,
-      enabled,
-      serviceAccountsEnabled: true,
-      standardFlowEnabled: false,
-      directAccessGrantsEnabled: false,
-      publicClient: false,
-      attributes: lifetimeSeconds === undefined ? {} : { 'access.token.lifespan': String(lifetimeSeconds) },
-    })
-  }
-
-  /** A scope that the client gets only if it asks for it. */
-  async createOptionalScope(realm: string, clientId: string, name: string): Promise<void> {
-    await this.#admin('POST', `realms/${realm}/client-scopes`, {
-      name,
-      protocol: 'openid-connect',
-      attributes: { 'include.in.token.scope': 'true' },
-    })
-    const scopes = await this.#admin('GET', `realms/${realm}/client-scopes`)
-    const clients = await this.#admin(
-      'GET',
-      `realms/${realm}/clients?clientId=${encodeURIComponent(clientId)}`,
-    )
-    const idIn = (list: unknown, key: string, value: string) =>
-      (list as Record<string, string>[]).find((each) => each[key] === value)?.id
-    const client = idIn(clients, 'clientId', clientId)
-    const scope = idIn(scopes, 'name', name)
-    await this.#admin('PUT', `realms/${realm}/clients/${client}/optional-client-scopes/${scope}`)
-  }
-
   /** Checks a token as a service does that trusts this realm. Throws what `jose` says of a token that is not valid. */
   async verify(realm: string, token: string): Promise<void> {
     const keys = await request(`${this.authUrl}/auth/realms/${realm}/protocol/openid-connect/certs`, {
@@ -187,31 +169,6 @@ export class KeycloakServer implements AsyncDisposable {
     } catch {
       return false
     }
-  }
-
-  async #admin(method: 'GET' | 'POST' | 'PUT', path: string, json?: object): Promise<unknown> {
-    const login = await request(`${this.authUrl}/auth/realms/master/protocol/openid-connect/token`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/x-www-form-urlencoded' },
-      body: new URLSearchParams({
-        grant_type: 'password',
-        client_id: 'admin-cli',
-        username: 'admin',
-        password: this.#adminPassword,
-      }).toString(),
-      dispatcher: this.#agent,
-    })
-    const { access_token: token } = (await login.body.json()) as { access_token: string }
-    const answer = await request(`${this.authUrl}/auth/admin/${path}`, {
-      method,
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: json === undefined ? null : JSON.stringify(json),
-      dispatcher: this.#agent,
-    })
-    const text = await answer.body.text()
-    if (answer.statusCode >= 300)
-      throw new Error(`${method} ${path} was answered ${answer.statusCode}: ${text}`)
-    return text === '' ? undefined : JSON.parse(text)
   }
 }
 
