@@ -1,4 +1,4 @@
-import { ApiError, ConfigurationError, type NotificationClient } from 'notification-subscriber'
+import type { NotificationClient } from 'notification-subscriber'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
 import { failureOf } from '../support/failure.js'
@@ -37,9 +37,7 @@ describe('a token that the service rejects (401)', () => {
   test('every token rejected: one call more with a new token, then ApiError 401', async () => {
     await client.getAccessToken()
     service.onCall = rejected
-    const error = await failureOf(client.createSubscription(subscription))
-    expect(error).toBeInstanceOf(ApiError)
-    expect(error).toMatchObject({ code: 'API', status: 401 })
+    await expect(client.createSubscription(subscription)).rejects.toMatchObject({ code: 'API', status: 401 })
     expect(authorizations(service.calls)).toEqual(['Bearer token-1', 'Bearer token-2'])
     expect(service.tokenRequests).toHaveLength(2)
   })
@@ -139,7 +137,6 @@ describe('calls that wait for one token', () => {
     await vi.advanceTimersByTimeAsync(1_000)
     expect(await patient).toBe('token-1')
     expect(service.tokenRequests).toHaveLength(1)
-    vi.useRealTimers()
   })
 })
 
@@ -170,11 +167,14 @@ describe('the other kinds of credentials (docs/service.md, Authentication)', () 
     expect(await client.getAccessToken()).toBe('new')
   })
 
-  test('the same token from the caller after a 401 is not tried again', async () => {
+  test('after a 401 another token from the caller is tried once, and the same token is not', async () => {
     service.onCall = rejected
-    const client = service.client({ auth: { getAccessToken: async () => 'same' } })
-    await expect(client.createSubscription(subscription)).rejects.toMatchObject({ status: 401 })
-    expect(service.calls).toHaveLength(1)
+    let given = 0
+    for (const getAccessToken of [async () => 'same', () => `given-${++given}`]) {
+      const client = service.client({ auth: { getAccessToken } })
+      await expect(client.createSubscription(subscription)).rejects.toMatchObject({ status: 401 })
+    }
+    expect(authorizations(service.calls)).toEqual(['Bearer same', 'Bearer given-1', 'Bearer given-2'])
   })
 
   test.each([
@@ -189,9 +189,10 @@ describe('the other kinds of credentials (docs/service.md, Authentication)', () 
     'ümlaut',
   ])('a token from the caller that cannot be a header value is refused: %j', async (token) => {
     const client = service.client({ auth: { getAccessToken: () => token as never } })
-    const error = await failureOf(client.createSubscription(subscription))
-    expect(error).toBeInstanceOf(ConfigurationError)
-    expect(error).toMatchObject({ issues: [{ path: ['auth', 'getAccessToken'] }] })
+    await expect(client.createSubscription(subscription)).rejects.toMatchObject({
+      code: 'CONFIGURATION',
+      issues: [{ path: ['auth', 'getAccessToken'] }],
+    })
     expect(service.calls).toHaveLength(0)
   })
 
@@ -217,15 +218,4 @@ test('getAccessToken may be a method of an object with fields of its own', async
   }
   await service.client({ auth: new Vault() }).createSubscription(subscription)
   expect(authorizations(service.calls)).toEqual(['Bearer from-the-vault'])
-})
-
-test('a call is repeated once after a 401, also if getAccessToken returns another token each time', async () => {
-  service.onCall = () => new Response('', { status: 401 })
-  let given = 0
-  const client = service.client({ auth: { getAccessToken: () => `given-${++given}` } })
-  await expect(client.unsubscribe(7)).rejects.toMatchObject({ code: 'API', status: 401 })
-  expect(service.calls.map(({ headers }) => headers.get('authorization'))).toEqual([
-    'Bearer given-1',
-    'Bearer given-2',
-  ])
 })

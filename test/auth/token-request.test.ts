@@ -1,9 +1,8 @@
 /** The messages: test/messages/tokens.txt. */
 import { inspect } from 'node:util'
-import { ResponseValidationError, TokenRequestError } from 'notification-subscriber'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { failureOf } from '../support/failure.js'
-import { credentials, type FakeService, fakeService, tokenUrl } from '../support/fake-service.js'
+import { credentials, type FakeService, fakeService, tokenAnswer, tokenUrl } from '../support/fake-service.js'
 
 let service: FakeService
 beforeEach(() => {
@@ -25,26 +24,16 @@ describe('the request (docs/service.md, Endpoints)', () => {
     expect(request?.body).toBe('grant_type=client_credentials')
   })
 
+  const special = { ...credentials, clientId: 'i:d', clientSecret: 's3cr:et/+% ü' }
+
   test('form-urlencoded credentials are encoded before base64 (RFC 6749 section 2.3.1)', async () => {
-    const auth = {
-      ...credentials,
-      clientId: 'i:d',
-      clientSecret: 's3cr:et/+% ü',
-      credentialsEncoding: 'form-urlencoded',
-    } as const
-    await service.client({ auth }).getAccessToken()
+    await service.client({ auth: { ...special, credentialsEncoding: 'form-urlencoded' } }).getAccessToken()
     const basic = Buffer.from('i%3Ad:s3cr%3Aet%2F%2B%25+%C3%BC').toString('base64')
     expect(service.tokenRequests[0]?.headers.get('authorization')).toBe(`Basic ${basic}`)
   })
 
   test('ID and secret are sent in the body instead (RFC 6749 section 2.3.1)', async () => {
-    const auth = {
-      ...credentials,
-      clientId: 'i:d',
-      clientSecret: 's3cr:et/+% ü',
-      scope: 'read',
-      clientAuthentication: 'body',
-    } as const
+    const auth = { ...special, scope: 'read', clientAuthentication: 'body' } as const
     await service.client({ auth }).getAccessToken()
     const [request] = service.tokenRequests
     expect(request?.headers.has('authorization')).toBe(false)
@@ -56,72 +45,48 @@ describe('the request (docs/service.md, Endpoints)', () => {
   test.each(['s3cr:et/+% ü', 's3cr%3Aet%2F%2B%25+%C3%BC'])(
     'no error shows the secret of the body as %s',
     async (spelling) => {
-      const clientSecret = 's3cr:et/+% ü'
       service.onToken = () => Response.json({ error: 'x', error_description: spelling }, { status: 400 })
-      const auth = { ...credentials, clientSecret, clientAuthentication: 'body' } as const
+      const auth = { ...special, clientAuthentication: 'body' } as const
       const error = await failureOf(service.client({ auth }).getAccessToken())
       expect(inspect(error)).not.toContain(spelling)
     },
   )
 
   test('a scope is sent, and the domain is encoded in the path', async () => {
-    const urls: string[] = []
-    const auth = {
-      ...credentials,
-      authUrl: 'https://auth.example.com/base/',
-      domain: 'a/b c',
-      scope: 'read write',
-    }
-    const client = service.client({
-      auth,
-      fetch: async (url, init) => {
-        urls.push(url)
-        expect(init.body).toBe('grant_type=client_credentials&scope=read+write')
-        return Response.json({ access_token: 'x', token_type: 'Bearer', expires_in: 60 })
-      },
-    })
-    await client.getAccessToken()
-    expect(urls).toEqual([
-      'https://auth.example.com/base/auth/realms/a%2Fb%20c/protocol/openid-connect/token',
-    ])
+    const authUrl = 'https://auth.example.com/base/'
+    const auth = { ...credentials, authUrl, domain: 'a/b c', scope: 'read write' }
+    service.onCall = () => tokenAnswer('x')
+    await service.client({ auth }).getAccessToken()
+    const url = `${authUrl}auth/realms/a%2Fb%20c/protocol/openid-connect/token`
+    expect(service.calls).toMatchObject([{ url, body: 'grant_type=client_credentials&scope=read+write' }])
   })
 })
 
 describe('the answer (docs/service.md, Resources)', () => {
-  test.each(['Bearer', 'bearer', 'BEARER', 'bEaReR'])(
-    'token_type is accepted in any case: %s',
-    async (token_type) => {
-      service.onToken = () =>
-        Response.json({ access_token: 'a.b.c', token_type, expires_in: 60, extra: true })
-      expect(await service.client().getAccessToken()).toBe('a.b.c')
-    },
-  )
-
-  test.each(['60', 60.9])('expires_in may be %j', async (expires_in) => {
-    service.onToken = () => Response.json({ access_token: 'a.b.c', token_type: 'Bearer', expires_in })
+  test.each([
+    { token_type: 'bearer', extra: true },
+    { token_type: 'BEARER' },
+    { token_type: 'bEaReR' },
+    { expires_in: '60' },
+    { expires_in: 60.9 },
+  ])('may have %j', async (fields) => {
+    service.onToken = () =>
+      Response.json({ access_token: 'a.b.c', token_type: 'Bearer', expires_in: 60, ...fields })
     expect(await service.client().getAccessToken()).toBe('a.b.c')
   })
 
   test.each([
-    ['another token_type', { access_token: 'secret-jwt', token_type: 'mac', expires_in: 60 }, 'token_type'],
-    [
-      'a token with a line break',
-      { access_token: 'secret-jwt\r\nX: y', token_type: 'Bearer', expires_in: 60 },
-      'access_token',
-    ],
-    ['an empty token', { access_token: '', token_type: 'Bearer', expires_in: 60 }, 'access_token'],
-    ['no token', { token_type: 'Bearer', expires_in: 60 }, 'access_token'],
-    ['no lifetime', { access_token: 'secret-jwt', token_type: 'Bearer' }, 'expires_in'],
-    ['a negative lifetime', { access_token: 'a', token_type: 'Bearer', expires_in: -1 }, 'expires_in'],
-    [
-      'a lifetime as other text',
-      { access_token: 'a', token_type: 'Bearer', expires_in: '60 s' },
-      'expires_in',
-    ],
-  ])('%s is refused', async (_name, body, field) => {
-    service.onToken = () => Response.json(body)
+    ['token_type', 'mac'],
+    ['access_token', 'secret-jwt\r\nX: y'],
+    ['access_token', ''],
+    ['access_token', undefined],
+    ['expires_in', undefined],
+    ['expires_in', -1],
+    ['expires_in', '60 s'],
+  ])('%s may not be %j', async (field, value) => {
+    const answer = { access_token: 'secret-jwt', token_type: 'Bearer', expires_in: 60, [field]: value }
+    service.onToken = () => Response.json(answer)
     const error = await failureOf(service.client().getAccessToken())
-    expect(error).toBeInstanceOf(ResponseValidationError)
     expect(error).toMatchObject({ code: 'RESPONSE_VALIDATION', status: 200, issues: [{ path: [field] }] })
     expect(inspect(error, { depth: null })).not.toContain('secret-jwt')
   })
@@ -133,7 +98,7 @@ describe('the answer (docs/service.md, Resources)', () => {
   ])('a 200 with %s is refused, and shows no token', async (_name, body) => {
     service.onToken = () => new Response(body)
     const error = await failureOf(service.client().getAccessToken())
-    expect(error).toBeInstanceOf(ResponseValidationError)
+    expect(error).toMatchObject({ code: 'RESPONSE_VALIDATION' })
     expect(inspect(error, { depth: null })).not.toContain('eyJ')
   })
 
@@ -167,14 +132,9 @@ describe('the answer (docs/service.md, Resources)', () => {
 
 describe('an error answer (RFC 6749 section 5.2)', () => {
   test('carries status, error and error_description', async () => {
-    service.onToken = () =>
-      Response.json(
-        { error: 'invalid_client', error_description: 'Invalid client credentials' },
-        { status: 401 },
-      )
-    const error = await failureOf(service.client().getAccessToken())
-    expect(error).toBeInstanceOf(TokenRequestError)
-    expect(error).toMatchObject({
+    const body = { error: 'invalid_client', error_description: 'Invalid client credentials' }
+    service.onToken = () => Response.json(body, { status: 401 })
+    await expect(service.client().getAccessToken()).rejects.toMatchObject({
       code: 'TOKEN_REQUEST',
       status: 401,
       error: 'invalid_client',
