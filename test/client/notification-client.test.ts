@@ -2,12 +2,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { getEventListeners } from 'node:events'
 import { inspect } from 'node:util'
-import {
-  type CallOptions,
-  ClosedError,
-  NotificationClient,
-  type ResponseSummary,
-} from 'notification-subscriber'
+import { type CallOptions, NotificationClient, type ResponseSummary } from 'notification-subscriber'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
 import { failureOf, refused } from '../support/failure.js'
@@ -30,28 +25,28 @@ afterEach(() => {
   vi.unstubAllEnvs()
 })
 
-const calls = [
-  ['createSubscription', (client: NotificationClient) => client.createSubscription(subscription)],
-  ['tryCreateSubscription', (client: NotificationClient) => client.tryCreateSubscription(subscription)],
-  ['unsubscribe', (client: NotificationClient) => client.unsubscribe(7)],
-  [
-    'updateSubscriptionParameters',
-    (client: NotificationClient) => client.updateSubscriptionParameters(7, { parameters: { token: 'x' } }),
-  ],
-  ['getAccessToken', (client: NotificationClient) => client.getAccessToken()],
-] as const
+type Call = (client: NotificationClient, options?: CallOptions) => Promise<unknown>
+const [create, tryCreate, end, update]: [Call, Call, Call, Call] = [
+  (client, options) => client.createSubscription(subscription, options),
+  (client, options) => client.tryCreateSubscription(subscription, options),
+  (client, options) => client.unsubscribe(7, options),
+  (client, options) => client.updateSubscriptionParameters(7, { parameters: { token: 'x' } }, options),
+]
+const calls: [name: string, Call][] = [
+  ['createSubscription', create],
+  ['tryCreateSubscription', tryCreate],
+  ['unsubscribe', end],
+  ['updateSubscriptionParameters', update],
+  ['getAccessToken', (client) => client.getAccessToken()],
+]
 
 describe('a client that is closed', () => {
   test.each(calls)('refuses %s, and says so', async (name, call) => {
     const client = service.client()
     await client.getAccessToken()
     await client.close()
-    const error = await failureOf(call(client))
-    expect(error).toBeInstanceOf(ClosedError)
-    expect(error).toMatchObject({
-      code: 'CLOSED',
-      message: `${name} sent nothing: the client is closed. Make a new one, or close it later.`,
-    })
+    const message = `${name} sent nothing: the client is closed. Make a new one, or close it later.`
+    await expect(call(client)).rejects.toMatchObject({ code: 'CLOSED', message })
     expect(service.tokenRequests).toHaveLength(1)
     expect(service.calls).toHaveLength(0)
   })
@@ -154,20 +149,12 @@ test('fromEnv reads the environment of the process, and takes every other option
 })
 
 describe('onResponse', () => {
-  const [create, tryCreate, unsubscribe, update] = [
-    (client: NotificationClient, options: CallOptions) => client.createSubscription(subscription, options),
-    (client: NotificationClient, options: CallOptions) => client.tryCreateSubscription(subscription, options),
-    (client: NotificationClient, options: CallOptions) => client.unsubscribe(7, options),
-    (client: NotificationClient, options: CallOptions) =>
-      client.updateSubscriptionParameters(7, { parameters: { token: 'x' } }, options),
-  ]
-
   test.each([
     [create, 201],
     [create, 409],
     [tryCreate, 409],
-    [unsubscribe, 204],
-    [unsubscribe, 404],
+    [end, 204],
+    [end, 404],
     [update, 200],
     [update, 400],
   ])('gets the last answer of a call, a success or not: %#', async (call, status) => {
@@ -179,21 +166,17 @@ describe('onResponse', () => {
         : new Response(null, { status, headers })
     }
     const responses: ResponseSummary[] = []
-    const options = {
-      retry: { baseDelayMs: 0 },
-      onResponse: (each: ResponseSummary) => void responses.push(each),
-    }
-    await call(service.client(), options).catch(() => {})
-    expect(responses).toEqual([
-      { status, requestId: 'request-2', attempts: 2, durationMs: expect.any(Number) },
-    ])
+    const onResponse = (each: ResponseSummary) => void responses.push(each)
+    await call(service.client(), { retry: { baseDelayMs: 0 }, onResponse }).catch(() => {})
+    const response = { status, requestId: 'request-2', attempts: 2, durationMs: expect.any(Number) }
+    expect(responses).toEqual([response])
   })
 
   test('is not called without an answer, nor for a token', async () => {
     service.onCall = refused
     const onResponse = vi.fn()
     const client = service.client({ retry: false })
-    await failureOf(unsubscribe(client, { onResponse }))
+    await failureOf(end(client, { onResponse }))
     await client.getAccessToken({ onResponse })
     expect(onResponse).not.toHaveBeenCalled()
   })
@@ -204,14 +187,9 @@ describe('onResponse', () => {
       throw new Error('no trace')
     }
     expect(await create(service.client({ logger }), { onResponse })).toEqual({ subscriptionId: 1 })
-    expect(logger.lines).toContainEqual([
-      {
-        event: 'on-response.failed',
-        method: 'createSubscription',
-        err: expect.objectContaining({ message: 'no trace' }),
-      },
-      expect.any(String),
-    ])
+    const err = expect.objectContaining({ message: 'no trace' })
+    const fields = { event: 'on-response.failed', method: 'createSubscription', err }
+    expect(logger.lines).toContainEqual([fields, expect.any(String)])
   })
 })
 
@@ -293,36 +271,20 @@ describe('the logger (default: silent)', () => {
     await client.unsubscribe(7)
     const durationMs = expect.any(Number)
     const request = { method: 'DELETE', url, attempt: 1 }
+    const toTokens = { method: 'POST', url: service.tokenRequests[0]?.url, attempt: 1 }
     const tokenRequested = [
-      [
-        {
-          event: 'request.answered',
-          method: 'POST',
-          url: service.tokenRequests[0]?.url,
-          attempt: 1,
-          status: 200,
-          durationMs,
-        },
-        expect.any(String),
-      ],
-      [{ event: 'token.obtained', expiresInMs: expect.any(Number) }, expect.any(String)],
+      { event: 'request.answered', ...toTokens, status: 200, durationMs },
+      { event: 'token.obtained', expiresInMs: expect.any(Number) },
     ]
-    expect(lines).toEqual([
+    const err = expect.objectContaining({ name: 'ConnectionError' })
+    expect(lines.map(([fields]) => fields)).toEqual([
       ...tokenRequested,
-      [
-        {
-          event: 'request.failed',
-          ...request,
-          durationMs,
-          err: expect.objectContaining({ name: 'ConnectionError' }),
-        },
-        expect.any(String),
-      ],
-      [{ event: 'request.retried', ...request, delayMs: 0 }, expect.any(String)],
-      [{ event: 'request.answered', ...request, attempt: 2, status: 401, durationMs }, expect.any(String)],
+      { event: 'request.failed', ...request, durationMs, err },
+      { event: 'request.retried', ...request, delayMs: 0 },
+      { event: 'request.answered', ...request, attempt: 2, status: 401, durationMs },
       ...tokenRequested,
-      [{ event: 'token.rejected', method: 'DELETE', url }, expect.any(String)],
-      [{ event: 'request.answered', ...request, attempt: 3, status: 204, durationMs }, expect.any(String)],
+      { event: 'token.rejected', method: 'DELETE', url },
+      { event: 'request.answered', ...request, attempt: 3, status: 204, durationMs },
     ])
   })
 

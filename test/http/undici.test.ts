@@ -74,10 +74,8 @@ describe('a dispatcher', () => {
     const fails = () => {
       throw new Error('broken')
     }
-    await expect(clientOn(fails).unsubscribe(7)).rejects.toMatchObject({
-      code: 'CONNECTION',
-      requestSent: true,
-    })
+    const lost = { code: 'CONNECTION', requestSent: true }
+    await expect(clientOn(fails).unsubscribe(7)).rejects.toMatchObject(lost)
   })
 
   type Handler = Dispatcher.DispatchHandler
