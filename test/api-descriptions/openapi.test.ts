@@ -76,11 +76,7 @@ describe('openapi.json', () => {
     await client.updateSubscriptionParameters(subscriptionId, { parameters: { a: 'b' } }).catch(() => {})
 
     const withBasic = { auth: { username: emulator.username, password: emulator.password } }
-    const other = new NotificationClient({
-      ...optionsFor(emulator),
-      ...withBasic,
-      fetch: exchanges.fetch,
-    })
+    const other = new NotificationClient({ ...optionsFor(emulator), ...withBasic, fetch: exchanges.fetch })
     await other.createSubscription({ ...subscription, notificationTypes: ['conversation-ai'] })
 
     const stranger = { ...emulator.clientOptions.auth, clientSecret: 'wrong' }

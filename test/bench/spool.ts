@@ -16,11 +16,7 @@ const throughput: Aspect<Run> = {
   figureOf: ({ answered, elapsedMs }) => (answered / elapsedMs) * 1_000,
   unit: units.perSecond,
 }
-const answerTime: Aspect<Run> = {
-  figureOf: ({ p99Ms }) => p99Ms * 1e6,
-  unit: units.duration,
-  name: ' p99',
-}
+const answerTime: Aspect<Run> = { figureOf: ({ p99Ms }) => p99Ms * 1e6, unit: units.duration, name: ' p99' }
 
 type Kept = Awaited<ReturnType<SpoolEngineFunctions['keepFor']>>
 const keptPerSecond: Aspect<Kept> = {

@@ -6,11 +6,7 @@ export const deliveryJsonSchema = {
   type: 'object',
   required: ['subscriptionId', 'notification'],
   properties: {
-    subscriptionId: {
-      type: 'integer',
-      minimum: Number.MIN_SAFE_INTEGER,
-      maximum: Number.MAX_SAFE_INTEGER,
-    },
+    subscriptionId: { type: 'integer', minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER },
     notification: {
       type: 'object',
       required: ['id', 'time', 'ver', 'type', 'payload'],

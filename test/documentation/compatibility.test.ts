@@ -8,10 +8,7 @@ import { root } from './code-blocks.js'
 
 const page = readFileSync(join(root, 'docs/compatibility.md'), 'utf8')
 const rows = [...page.matchAll(/^\| `([\w@/-]+)` \| ([\d., ]+) \|/gm)].map(
-  ([, name = '', versions = '']) => ({
-    name,
-    versions: versions.trim().split(', '),
-  }),
+  ([, name = '', versions = '']) => ({ name, versions: versions.trim().split(', ') }),
 )
 
 const dependencies = z.record(z.string(), z.string()).default({})

@@ -18,9 +18,7 @@ const thrown: Record<string, (status: number) => object> = {
   },
   axios: (status) => ({ code: 'ERR_BAD_REQUEST', response: { status, headers, data: JSON.parse(body) } }),
   got: (status) => ({ code: 'ERR_NON_2XX_3XX_RESPONSE', response: { statusCode: status, headers, body } }),
-  'a layer around axios': (status) => ({
-    cause: { response: { status, headers, data: JSON.parse(body) } },
-  }),
+  'a layer around axios': (status) => ({ cause: { response: { status, headers, data: JSON.parse(body) } } }),
   'a plain statusCode': (status) => ({ statusCode: status, headers, body }),
   'a plain status': (status) => ({ status, headers, body }),
 }

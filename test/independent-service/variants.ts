@@ -79,11 +79,7 @@ const routes: readonly Variant[] = [
 
 const elsewhereOrNowhere: readonly Variant[] = [
   { name: 'routes elsewhere, 404', service: elsewhere, wrongRoutes: notFound },
-  {
-    name: 'routes elsewhere, 404 in HTML',
-    service: { ...elsewhere, errors: 'html' },
-    wrongRoutes: notFound,
-  },
+  { name: 'routes elsewhere, 404 in HTML', service: { ...elsewhere, errors: 'html' }, wrongRoutes: notFound },
   {
     name: 'routes elsewhere, 404 without a body',
     service: { ...elsewhere, errors: 'empty' },

@@ -22,11 +22,7 @@ async function clone(): Promise<
   const { path, ...folder } = await temporaryFolder()
   for (const file of ['package.json', '.npmrc', 'README.md', 'LICENSE'])
     await cp(join(root, file), join(path, file))
-  return {
-    path,
-    npm: async (...args) => (await run('npm', args, { cwd: path, env })).stdout,
-    ...folder,
-  }
+  return { path, npm: async (...args) => (await run('npm', args, { cwd: path, env })).stdout, ...folder }
 }
 
 async function tarballsIn(path: string): Promise<string[]> {

@@ -91,10 +91,7 @@ test('messages about the environment', async () => {
     'a misspelt option': fromEnv(complete, { timeout: 5 }),
     'an option that the environment sets': fromEnv(complete, { baseUrl }),
     'two kinds of credentials': fromEnv({ ...complete, NOTIFICATION_USERNAME: 'app' }),
-    'a route without a place for the id': fromEnv({
-      ...complete,
-      NOTIFICATION_UPDATE_ROUTE: 'POST /update',
-    }),
+    'a route without a place for the id': fromEnv({ ...complete, NOTIFICATION_UPDATE_ROUTE: 'POST /update' }),
     'routes that are written wrongly': fromEnv({
       ...complete,
       NOTIFICATION_UPDATE_ROUTE: 'post /update/{id}',

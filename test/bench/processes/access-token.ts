@@ -56,9 +56,7 @@ async function answerWithToken(): Promise<Response> {
 const getToken: GetToken = await holders[process.argv[2] as TokenHolder]()
 if (!JSON.stringify(await getToken()).includes(accessToken)) throw new Error('this is not the token')
 
-serve({
-  run: (runMs: number): Promise<Cost> => costOf(() => getTokenFor(runMs)),
-})
+serve({ run: (runMs: number): Promise<Cost> => costOf(() => getTokenFor(runMs)) })
 
 /** Looks at the clock only now and then, because that takes as long as getting the token. */
 async function getTokenFor(runMs: number): Promise<number> {

@@ -47,9 +47,7 @@ function isAccepted(body: string): boolean {
   }
 }
 
-serve({
-  run: (runMs: number): Promise<Cost> => costOf(async () => parseFor(runMs)),
-})
+serve({ run: (runMs: number): Promise<Cost> => costOf(async () => parseFor(runMs)) })
 
 /** Looks at the clock only now and then, because that costs as much as parsing. */
 function parseFor(runMs: number): number {
