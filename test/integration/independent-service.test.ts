@@ -10,9 +10,6 @@ import { DeliverySpool } from 'notification-subscriber/spool'
 import { DeliveryReceiver, type InvalidDeliveryError, toNodeHandler } from 'notification-subscriber/webhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { checkCommand } from '../../src/cli/check/check.js'
-import type { Command } from '../../src/cli/command.js'
-import { subscribeCommand, unsubscribeCommand, updateCommand } from '../../src/cli/subscriptions.js'
-import { tokenCommand } from '../../src/cli/token.js'
 import { call } from '../cli/support.js'
 import { type IndependentService, startIndependentService } from '../independent-service/start.js'
 import { type Variant, variants } from '../independent-service/variants.js'
@@ -85,13 +82,8 @@ function routeVariables(routes: Routes = {}): Record<string, string> {
   return Object.fromEntries(variables)
 }
 
-/** Runs a command with `--json`. */
-async function run(
-  command: Command,
-  service: IndependentService,
-  { routes, isBasic }: Variant,
-  ...flags: string[]
-) {
+/** Runs `check --json`. */
+async function check(service: IndependentService, { routes, isBasic }: Variant, ...flags: string[]) {
   const credentials = isBasic
     ? { NOTIFICATION_USERNAME: basic.username, NOTIFICATION_PASSWORD: basic.password }
     : {
@@ -100,19 +92,13 @@ async function run(
         NOTIFICATION_CLIENT_ID: clientId,
         NOTIFICATION_CLIENT_SECRET: clientSecret,
       }
-  const { code, stdout } = await call(command, ['--json', ...flags], {
-    CALLBACK_TOKEN: token,
+  const { code, stdout } = await call(checkCommand, ['--json', ...flags], {
     NOTIFICATION_BASE_URL: service.baseUrl,
     NOTIFICATION_CA_FILE: service.caFile,
     ...credentials,
     ...routeVariables(routes),
   })
   for (const secret of [token, clientSecret, basic.password]) expect(stdout).not.toContain(secret)
-  return { code, stdout }
-}
-
-async function check(service: IndependentService, variant: Variant, ...flags: string[]) {
-  const { code, stdout } = await run(checkCommand, service, variant, ...flags)
   const lines: PrintedStep[] = stdout.split('\n').map((line) => JSON.parse(line))
   return { code, steps: lines.filter(({ event }) => event === 'step') }
 }
@@ -400,49 +386,6 @@ describe.concurrent.each(variants)('$name', (variant) => {
       const cleanUp = steps.at(-1)
       expect(cleanUp).toMatchObject({ name: 'Clean-up', outcome: isLeft ? 'failed' : 'passed' })
       for (const { id } of left) expect(cleanUp?.message).toContain(String(id))
-    })
-  })
-
-  describe.sequential('command line', () => {
-    const runJson = async (made: Command, ...flags: string[]) => {
-      const { code: exitCode, stdout } = await run(made, service, variant, ...flags)
-      return { exitCode, ...JSON.parse(stdout) }
-    }
-
-    // A user name and a password need no token; a token of two seconds may have expired when it is shown.
-    test.skipIf(variant.isBasic === true || variant.service.expiresIn !== undefined)(
-      'token shows for how long it is valid',
-      async () => {
-        const printed = { exitCode: 0, event: 'token', azp: clientId, expiresInMs: expect.any(Number) }
-        expect(await runJson(tokenCommand)).toMatchObject(printed)
-      },
-    )
-
-    test('subscribe, update and unsubscribe do it, or say which variable names the route', async () => {
-      const parameter = ['--parameter', 'token=env:CALLBACK_TOKEN']
-      const flags = ['--type', 'behavioral', '--user', 'mary', '--callback-url', `${nowhere}/command`]
-      const { subscriptionId, ...subscribed } = await runJson(subscribeCommand, ...flags)
-      expect(subscribed).toEqual({ exitCode: 0, event: 'subscribed' })
-      const mine = async () => (await service.subscriptions()).filter(({ users }) => users.includes('mary'))
-      expect(await mine()).toMatchObject([{ id: subscriptionId, values: {} }])
-      const updated = await runJson(updateCommand, ...parameter, String(subscriptionId))
-      const after = await mine()
-      const unsubscribed = await runJson(unsubscribeCommand, String(subscriptionId))
-      if (wrongRoutes === undefined) {
-        expect(updated).toEqual({ exitCode: 0, event: 'updated', subscriptionId })
-        expect(after).toMatchObject([{ values: { token } }])
-        expect(unsubscribed).toEqual({ exitCode: 0, event: 'unsubscribed', subscriptionId })
-        expect(await mine()).toEqual([])
-      } else {
-        for (const [failure, variable] of [
-          [updated, 'NOTIFICATION_UPDATE_ROUTE'],
-          [unsubscribed, 'NOTIFICATION_UNSUBSCRIBE_ROUTE'],
-        ]) {
-          const next = expect.stringContaining(variable)
-          expect(failure).toMatchObject({ exitCode: 1, event: 'failed', ...wrongRoutes, next })
-        }
-        expect(await mine()).toMatchObject([{ values: {} }])
-      }
     })
   })
 })
