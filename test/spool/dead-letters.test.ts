@@ -205,6 +205,15 @@ describe('bodies that are no deliveries', () => {
     expect(await lettersOf(spool)).toMatchObject([{ body: 'small' }])
   })
 
+  test('are limited alone: a kept delivery of more than 16 MiB becomes a letter, too', async () => {
+    await using folder = await spoolFolder()
+    const large = numbered(1, { text: 'x'.repeat(2 ** 24) })
+    await folder.leave(large)
+    await using spool = await folder.open({ payloads: { cxScoreUpdated: z.object({ score: z.number() }) } })
+    await until(() => spool.size === 0)
+    expect(await lettersOf(spool)).toMatchObject([{ body: JSON.stringify(large) }])
+  })
+
   test('that JSON cannot hold are refused', async () => {
     await using folder = await spoolFolder()
     await using spool = await folder.open()

@@ -71,6 +71,18 @@ describe('a delivery that fails', () => {
     }
   })
 
+  test('is repeated in its time although another waits longer', async () => {
+    await using folder = await spoolFolder()
+    const { deliver, delivered } = recorder(failing)
+    const spool = await folder.open({ deliver })
+    await keep(spool, numbered(1))
+    await passUntil(() => delivered.length === 6)
+    await keep(spool, numbered(2))
+    await pass(5 * second)
+    expect(idsOf(delivered).slice(6)).toEqual(['n2', 'n2', 'n2'])
+    await spool.close({ timeoutMs: 0 })
+  })
+
   test('keeps its number of failures and its time to wait over a restart', async () => {
     await using folder = await spoolFolder()
     let reports: StuckDelivery[] = []
