@@ -219,8 +219,8 @@ test('a store that is down for the first minutes: the roster is read when it is 
   expect(world.service.active('keeper')).toHaveLength(2)
 })
 
-test.each([1, 'OK', undefined, null])(
-  'a compareAndSet that returns %j is refused at the first write',
+test.each([1, 'OK', undefined, null, true])(
+  'a compareAndSet that always returns %j is refused before anything is sent',
   async (returned) => {
     const compareAndSet = (): boolean => returned as unknown as boolean
     const world = worldOf({ users: 1, keeper: { store: storeWith(() => ({ compareAndSet })) } })
@@ -231,6 +231,21 @@ test.each([1, 'OK', undefined, null])(
     expect(world.requests).toEqual([])
   },
 )
+
+test('a compareAndSet that throws if another value is there is refused before anything is sent', async () => {
+  const store = storeWith((kept) => ({
+    compareAndSet(key, expected, value) {
+      if (kept.swap(key, expected, value)) return true
+      throw new Error('The conditional request failed')
+    },
+  }))
+  const world = worldOf({ users: 1, keeper: { store } })
+  const node = world.start()
+  await world.time.advance(minute)
+  const message = expect.stringContaining('The conditional request failed')
+  expect(problemsOf(node)).toMatchObject([{ code: 'STORE', message }])
+  expect(world.requests).toEqual([])
+})
 
 test('a store where compareAndSet alone fails: nothing is sent, and one problem stays until it works', async () => {
   let isDenied = true

@@ -107,7 +107,7 @@ export class KeeperStore {
       if (await attempt()) return
       await delay(Math.random() * round * 20)
     }
-    throw this.failKey(key, new Error('Another process changed the value at every attempt.'))
+    throw this.failKey(key, new Error(unwrittenMessage))
   }
 
   /** Reports that a key cannot be read or written, until it was. */
@@ -127,7 +127,8 @@ export class KeeperStore {
       const text = storedText(await inTime(() => this.#store.get(name)))
       // Another process may have written its own value meanwhile.
       if (text?.length !== next().length) throw new Error(forgetfulMessage)
-      if (this.#store.compareAndSet) await inTime(() => this.#swap('check', text, next()))
+      if (this.#store.compareAndSet && (await inTime(() => this.#swap('check', next(), text))))
+        throw new TypeError(refusalMessage('true although another value was there'))
     } catch (error) {
       const message = `${failingMessage} The last error: ${reasonOf(error)}`
       this.#isFailing = true
@@ -185,6 +186,9 @@ const unreadableMessage = (name: string) =>
 const refusalMessage = (returned: string) =>
   `The store's \`compareAndSet\` returned ${returned}. It must return true if it wrote the value, and false if another ` +
   'one was there (docs/stores.md, Your own). Correct the store: until then nothing is sent.'
+const unwrittenMessage =
+  'no attempt to write it succeeded. Another process changes it each time, or `compareAndSet` compares wrongly, or `get` ' +
+  'returns old values (docs/stores.md, Your own).'
 export const lossMessage =
   'The store has lost data, or an older copy took its place: what this process knows is written again. Check whether the ' +
   'store evicts keys, and whether a replica or a backup with old data took over.'
