@@ -79,7 +79,7 @@ describe('a delivery that fails', () => {
     await passUntil(() => delivered.length === 6)
     await keep(spool, numbered(2))
     await pass(5 * second)
-    expect(idsOf(delivered).slice(6)).toEqual(['n2', 'n2', 'n2'])
+    expect(idsOf(delivered).slice(6, 8)).toEqual(['n2', 'n2'])
     await spool.close({ timeoutMs: 0 })
   })
 
