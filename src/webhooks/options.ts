@@ -23,7 +23,8 @@ interface Authenticated {
    * accepted values; two values allow a rotation. Placeholders are refused; fewer than 16 characters are logged.
    *
    * A function, asynchronous or not, gives them by the headers of the callback, which it must read before its first `await`:
-   * for a vault, or several tenants. Its result counts for a minute; `undefined` refuses the callback.
+   * for a vault, or several tenants. Its result counts for a minute, and for five seconds if it refuses a callback, because a
+   * secret may be new; `undefined` refuses the callback.
    *
    * @example
    * ```ts

@@ -25,6 +25,8 @@ const strangersPerSecond = 100
 interface Entry {
   readonly authenticate: Authenticator | undefined
   readonly freshUntil: number
+  /** When a callback that it refuses may ask again: its secrets may be new. */
+  readonly refusesUntil: number
 }
 
 /**
@@ -44,8 +46,8 @@ export function authenticatorOf(
 }
 
 /**
- * Asks the function once a minute for each combination of the headers that it reads. If it fails, the last secrets count, and it is
- * asked again after five seconds, or at once if there are none.
+ * Asks the function once a minute for each combination of the headers that it reads, and for a refused callback once in five
+ * seconds. If it fails, the last secrets count, and it is asked again after five seconds, or at once if there are none.
  */
 function cachedAuthenticator(source: SecretsSource, log: Log) {
   const namesRead = new Set<string>()
@@ -62,7 +64,8 @@ function cachedAuthenticator(source: SecretsSource, log: Log) {
     tenants.delete(key)
     strangers.delete(key)
     const entries = authenticate ? tenants : strangers
-    entries.set(key, { authenticate, freshUntil: performance.now() + ms })
+    const now = performance.now()
+    entries.set(key, { authenticate, freshUntil: now + ms, refusesUntil: now + retryMs })
     const [oldest = key] = entries.keys()
     if (entries.size > (authenticate ? maxTenants : maxStrangers)) entries.delete(oldest)
     return authenticate
@@ -76,12 +79,6 @@ function cachedAuthenticator(source: SecretsSource, log: Log) {
   }
 
   async function find(headers: RequestHeaders): Promise<Authenticator | undefined> {
-    const presented = keyOf(headers)
-    const last = tenants.get(presented) ?? strangers.get(presented)
-    if (last && performance.now() < last.freshUntil) return last.authenticate
-    const running = asking.get(presented)
-    if (running) return running
-    if (!last?.authenticate && isOneTooMany()) return undefined
     const asked = ask(source, headers, namesRead)
     // Only now it is known which headers it reads.
     const key = keyOf(headers)
@@ -99,10 +96,22 @@ function cachedAuthenticator(source: SecretsSource, log: Log) {
   }
 
   return async (headers: RequestHeaders) => {
-    const authenticate = await find(headers)
-    if (authenticate) return authenticate(headers)
-    return { status: 401, reason: 'there are no secrets for this request' } as const
+    const presented = keyOf(headers)
+    const kept = tenants.get(presented) ?? strangers.get(presented)
+    const refused = resultOf(kept?.authenticate, headers)
+    const now = performance.now()
+    const isFresh = kept !== undefined && now < kept.freshUntil
+    if (isFresh && (refused === undefined || now < kept.refusesUntil)) return refused
+    const running = asking.get(presented)
+    const isTrusted = kept?.authenticate !== undefined && !isFresh
+    if (!running && !isTrusted && isOneTooMany()) return refused
+    return resultOf(await (running ?? find(headers)), headers)
   }
+}
+
+function resultOf(authenticate: Authenticator | undefined, headers: RequestHeaders) {
+  if (authenticate) return authenticate(headers)
+  return { status: 401, reason: 'there are no secrets for this request' } as const
 }
 
 async function ask(

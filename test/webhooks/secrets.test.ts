@@ -36,6 +36,23 @@ describe('secrets as a function', () => {
     expect(secrets).toHaveBeenCalledTimes(2)
   })
 
+  test('is asked again for a refused callback, at most every 5 seconds: the secret may be new', async () => {
+    let token = 'from-the-vault-0001'
+    const { status, secrets } = receive(({ header }) =>
+      header('x-tenant') === 'late' && token.endsWith('1') ? undefined : { token },
+    )
+    const late = { 'x-tenant': 'late' }
+    expect([await status({ token }), await status({ ...late, token })]).toEqual([204, 401])
+    token = 'from-the-vault-0002'
+    vi.advanceTimersByTime(4_999)
+    expect([await status({ token }), await status({ ...late, token })]).toEqual([401, 401])
+    expect(secrets).toHaveBeenCalledTimes(2)
+    vi.advanceTimersByTime(1)
+    expect([await status({ token }), await status({ ...late, token })]).toEqual([204, 204])
+    for (let index = 0; index < 9; index += 1) expect(await status({ token: `wrong-${index}` })).toBe(401)
+    expect(secrets).toHaveBeenCalledTimes(4)
+  })
+
   test('shares one call among callbacks that arrive at the same time', async () => {
     const { status, secrets } = receive(async () => ({ token: 'from-the-vault-0001' }))
     const token = 'from-the-vault-0001'
@@ -120,6 +137,27 @@ describe('secrets as a function', () => {
     expect(secrets).toHaveBeenCalledTimes(1_200)
     expect(await status({ 'x-tenant': '0-0', token: 'x' })).toBe(401)
     expect(secrets).toHaveBeenCalledTimes(1_201)
+  })
+
+  test('is asked for every known tenant, but for wrong secrets of tenants at most 100 times a second', async () => {
+    const { status, secrets } = receive(({ header }) => ({ token: `the-secret-of-${header('x-tenant')}` }))
+    const callbacks = (secretOf: (tenant: number) => string) =>
+      Promise.all(
+        Array.from({ length: 150 }, (_, tenant) =>
+          status({ 'x-tenant': `${tenant}`, token: secretOf(tenant) }),
+        ),
+      )
+    const secretOf = (tenant: number) => `the-secret-of-${tenant}`
+    for (let second = 0; second < 2; second += 1) {
+      await callbacks(secretOf)
+      vi.advanceTimersByTime(1_000)
+    }
+    vi.advanceTimersByTime(60_000)
+    expect(new Set(await callbacks(secretOf))).toEqual(new Set([204]))
+    expect(secrets).toHaveBeenCalledTimes(300)
+    vi.advanceTimersByTime(5_000)
+    expect(new Set(await callbacks(() => 'another-secret-0001'))).toEqual(new Set([401]))
+    expect(secrets).toHaveBeenCalledTimes(400)
   })
 
   test('forgets a tenant for whom it has no secrets any more', async () => {
