@@ -5,7 +5,7 @@ import { callLogged, logOf } from '../src/logger.js'
 import { fakeService } from './support/fake-service.js'
 import { recordingLogger } from './support/recording-logger.js'
 
-test.each([
+describe.each([
   [
     'throws',
     () => {
@@ -13,10 +13,17 @@ test.each([
     },
   ],
   ['rejects', () => Promise.reject('why')],
-])('what a function of the user %s is one line', async (_name, call) => {
-  const log = vi.fn()
-  await callLogged(log, { event: 'listener.failed' }, 'A listener failed', call)
-  expect(log.mock.calls).toEqual([['error', { event: 'listener.failed', err: 'why' }, 'A listener failed']])
+])('what %s', (_name, fail) => {
+  test('as a function of the user is one line', async () => {
+    const log = vi.fn()
+    await callLogged(log, { event: 'listener.failed' }, 'A listener failed', fail)
+    expect(log.mock.calls).toEqual([['error', { event: 'listener.failed', err: 'why' }, 'A listener failed']])
+  })
+
+  test('as a logger breaks nothing', async () => {
+    const log = logOf({ debug: fail, info: fail, warn: fail, error: fail })
+    await log('warn', { event: 'request.failed' }, 'Request got no answer')
+  })
 })
 
 test('a function that works is called at once, and awaited', async () => {
@@ -30,19 +37,6 @@ test('a function that works is called at once, and awaited', async () => {
   await called
   expect(isDone).toBe(true)
   expect(log).not.toHaveBeenCalled()
-})
-
-test.each([
-  [
-    'throws',
-    () => {
-      throw new Error('why')
-    },
-  ],
-  ['rejects', () => Promise.reject(new Error('why'))],
-])('a logger that %s breaks nothing', async (_name, write) => {
-  const log = logOf({ debug: write, info: write, warn: write, error: write })
-  await log('warn', { event: 'request.failed' }, 'Request got no answer')
 })
 
 test('a line has no long text: names come from senders, rosters and stores', () => {

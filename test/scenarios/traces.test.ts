@@ -2,17 +2,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { tracingChannel } from 'node:diagnostics_channel'
 import { DeliveryReceiver, sampleDelivery } from 'notification-subscriber/webhooks'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { failureOf, refused } from '../support/failure.js'
 import { type FakeService, fakeService, subscription } from '../support/fake-service.js'
 import { expectNoSecretIn } from '../support/secrets.js'
 
-interface Published {
-  readonly name: string
-  readonly context: Record<string, unknown>
-}
-
-const subscribed: { end(): void }[] = []
-let ended: Published[]
+let ended: { readonly name: string; readonly context: Record<string, unknown> }[]
 
 function listenTo(name: 'call' | 'token' | 'receive') {
   const channel = tracingChannel(`notification-subscriber:${name}`)
@@ -24,7 +19,7 @@ function listenTo(name: 'call' | 'token' | 'receive') {
     error() {},
   }
   channel.subscribe(handlers)
-  subscribed.push({ end: () => channel.unsubscribe(handlers) })
+  onTestFinished(() => void channel.unsubscribe(handlers))
 }
 
 let service: FakeService
@@ -33,9 +28,6 @@ beforeEach(() => {
   ended = []
   listenTo('call')
   listenTo('token')
-})
-afterEach(() => {
-  for (const each of subscribed.splice(0)) each.end()
 })
 
 const contexts = (name: string) => ended.filter((each) => each.name === name).map(({ context }) => context)
@@ -57,34 +49,21 @@ test('the repeat after a 401 counts as a request', async () => {
 })
 
 test('refused input: no request, and the error', async () => {
-  await fakeService()
-    .client()
-    .unsubscribe('x' as never)
-    .catch(() => {})
-  expect(contexts('call')).toEqual([
-    { method: 'unsubscribe', attempts: 0, error: expect.objectContaining({ code: 'INVALID_REQUEST' }) },
-  ])
+  await failureOf(service.client().unsubscribe('x' as never))
+  const error = expect.objectContaining({ code: 'INVALID_REQUEST' })
+  expect(contexts('call')).toEqual([{ method: 'unsubscribe', attempts: 0, error }])
 })
 
 test('a call that got no answer has no status', async () => {
-  service.onCall = () => {
-    throw new TypeError('fetch failed')
-  }
-  await service
-    .client({ retry: false })
-    .unsubscribe(7)
-    .catch(() => {})
-  expect(contexts('call')).toEqual([
-    { method: 'unsubscribe', attempts: 1, error: expect.objectContaining({ code: 'CONNECTION' }) },
-  ])
+  service.onCall = refused
+  await failureOf(service.client({ retry: false }).unsubscribe(7))
+  const error = expect.objectContaining({ code: 'CONNECTION' })
+  expect(contexts('call')).toEqual([{ method: 'unsubscribe', attempts: 1, error }])
 })
 
 test('a refused token: the status of the token endpoint, and the error, in both channels', async () => {
   service.onToken = () => Response.json({ error: 'invalid_client' }, { status: 401 })
-  await service
-    .client()
-    .unsubscribe(7)
-    .catch(() => {})
+  await failureOf(service.client().unsubscribe(7))
   const error = expect.objectContaining({ code: 'TOKEN_REQUEST' })
   expect(contexts('token')).toEqual([{ status: 401, error }])
   expect(contexts('call')).toEqual([{ method: 'unsubscribe', attempts: 0, error }])
