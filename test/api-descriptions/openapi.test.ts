@@ -131,19 +131,17 @@ describe('openapi.json', () => {
   })
 })
 
-describe('the build', () => {
-  test('writes both files, where the package exports them', async () => {
-    await using folder = await temporaryFolder()
-    await run(process.execPath, ['--import', 'tsx', 'scripts/write-api-descriptions.ts', folder.path], {
-      cwd: root,
-    })
-    const written = async (name: string) => JSON.parse(await readFile(join(folder.path, name), 'utf8'))
-    expect(await written('openapi.json')).toEqual(document)
-    expect(await written('delivery.schema.json')).toEqual(deliveryJsonSchema())
-    expect(manifest.scripts.build).toContain('write-api-descriptions.ts dist')
-    expect(manifest.exports['./openapi.json']).toBe('./dist/openapi.json')
-    expect(manifest.exports['./delivery.schema.json']).toBe('./dist/delivery.schema.json')
+test('the build writes both files, where the package exports them', async () => {
+  await using folder = await temporaryFolder()
+  await run(process.execPath, ['--import', 'tsx', 'scripts/write-api-descriptions.ts', folder.path], {
+    cwd: root,
   })
+  const written = async (name: string) => JSON.parse(await readFile(join(folder.path, name), 'utf8'))
+  expect(await written('openapi.json')).toEqual(document)
+  expect(await written('delivery.schema.json')).toEqual(deliveryJsonSchema())
+  expect(manifest.scripts.build).toContain('write-api-descriptions.ts dist')
+  expect(manifest.exports['./openapi.json']).toBe('./dist/openapi.json')
+  expect(manifest.exports['./delivery.schema.json']).toBe('./dist/delivery.schema.json')
 })
 
 function optionsFor(emulator: Emulator): Omit<NotificationClientOptions, 'dispatcher' | 'fetch'> {

@@ -99,16 +99,14 @@ describe('creating (not idempotent unless recreateIfExists is true)', () => {
   })
 })
 
-describe('token requests, unsubscribe and update (safe to repeat)', () => {
-  test.each([refused, reset, answer(500), answer(502), answer(503), answer(504), answer(429)])(
-    '%o is repeated',
-    async (respond) => {
-      const ok = service.onToken
-      service.onToken = (call, count) => (count < 3 ? respond() : ok(call, count))
-      expect(await settled(service.client().getAccessToken())).toBe('token-3')
-    },
-  )
-})
+test.each([refused, reset, answer(500), answer(502), answer(503), answer(504), answer(429)])(
+  'token requests, unsubscribe and update (safe to repeat): %o is repeated',
+  async (respond) => {
+    const ok = service.onToken
+    service.onToken = (call, count) => (count < 3 ? respond() : ok(call, count))
+    expect(await settled(service.client().getAccessToken())).toBe('token-3')
+  },
+)
 
 describe('waiting between attempts', () => {
   test.each([

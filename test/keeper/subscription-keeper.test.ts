@@ -18,50 +18,46 @@ async function refusalOf(make: () => SubscriptionKeeper): Promise<ConfigurationE
 
 const everyUser = { alice: 'first', bob: 'first', carol: 'first' }
 
-describe('a sweep', () => {
-  test('subscribes every user, each with a subscription of their own, and restores what the service ends', async () => {
-    await using bench = await Bench.start()
-    const keeper = bench.keeper()
-    const nothing = { restored: 0, removed: 0, failed: [], problems: [] }
-    expect(await keeper.sweep()).toEqual({ wanted: 3, active: 3, created: 3, ...nothing })
-    expect(bench.subscribed).toEqual(everyUser)
-    const { subscriptionId, state, lastProvenAt } = keeper.subscription('bob') ?? {}
-    expect([subscriptionId, state]).toEqual([bench.idOf('bob'), 'active'])
-    expect(keeper.status().counts).toEqual({ active: 3, unproven: 0, conflict: 0, failing: 0 })
-    expect(bench.gaps).toEqual([])
-    bench.emulator.endSubscription(subscriptionId ?? 0)
-    const before = Date.now()
-    expect(await keeper.sweep()).toMatchObject({ active: 3, created: 0, restored: 1 })
-    expect(bench.subscribed).toEqual(everyUser)
-    const restoredAt = bench.gaps[0]?.restoredAt
-    const gap = {
-      username: 'bob',
-      subscriptionId: bench.idOf('bob'),
-      lastProvenAt,
-      restoredAt,
-      cause: 'ended',
-    }
-    expect(bench.gaps).toEqual([gap])
-    expect(restoredAt).toBeGreaterThanOrEqual(before)
-    const suspected = { code: 'RECEIVER_SUSPECTED', usernames: ['bob'], resolved: false }
-    expect(bench.problems).toMatchObject([suspected])
-    expect(keeper.subscription('bob')?.restoredCount).toBe(1)
-  })
+test('a sweep subscribes every user, each with a subscription of their own, and restores what the service ends', async () => {
+  await using bench = await Bench.start()
+  const keeper = bench.keeper()
+  const nothing = { restored: 0, removed: 0, failed: [], problems: [] }
+  expect(await keeper.sweep()).toEqual({ wanted: 3, active: 3, created: 3, ...nothing })
+  expect(bench.subscribed).toEqual(everyUser)
+  const { subscriptionId, state, lastProvenAt } = keeper.subscription('bob') ?? {}
+  expect([subscriptionId, state]).toEqual([bench.idOf('bob'), 'active'])
+  expect(keeper.status().counts).toEqual({ active: 3, unproven: 0, conflict: 0, failing: 0 })
+  expect(bench.gaps).toEqual([])
+  bench.emulator.endSubscription(subscriptionId ?? 0)
+  const before = Date.now()
+  expect(await keeper.sweep()).toMatchObject({ active: 3, created: 0, restored: 1 })
+  expect(bench.subscribed).toEqual(everyUser)
+  const restoredAt = bench.gaps[0]?.restoredAt
+  const gap = {
+    username: 'bob',
+    subscriptionId: bench.idOf('bob'),
+    lastProvenAt,
+    restoredAt,
+    cause: 'ended',
+  }
+  expect(bench.gaps).toEqual([gap])
+  expect(restoredAt).toBeGreaterThanOrEqual(before)
+  const suspected = { code: 'RECEIVER_SUSPECTED', usernames: ['bob'], resolved: false }
+  expect(bench.problems).toMatchObject([suspected])
+  expect(keeper.subscription('bob')?.restoredCount).toBe(1)
 })
 
-describe('options that a call does not know', () => {
-  test.each<[string, (keeper: SubscriptionKeeper) => Promise<unknown>]>([
-    ['sweep', (keeper) => keeper.sweep({ allowRemoval: true } as object)],
-    ['rotateParameters', (keeper) => keeper.rotateParameters({}, { onprogress() {} } as object)],
-    ['unsubscribeAll', (keeper) => keeper.unsubscribeAll({ allowRemovals: true } as object)],
-    ['sweep', (keeper) => keeper.sweep({ signal: 1_000 } as object)],
-  ])('are refused by %s, which does nothing then', async (method, call) => {
-    await using bench = await Bench.start()
-    const keeper = bench.keeper()
-    await expect(call(keeper)).rejects.toThrow(InvalidRequestError)
-    await expect(call(keeper)).rejects.toThrow(new RegExp(`^${method} cannot do this: `))
-    expect(bench.emulator.requests).toEqual([])
-  })
+test.each<[string, (keeper: SubscriptionKeeper) => Promise<unknown>]>([
+  ['sweep', (keeper) => keeper.sweep({ allowRemoval: true } as object)],
+  ['rotateParameters', (keeper) => keeper.rotateParameters({}, { onprogress() {} } as object)],
+  ['unsubscribeAll', (keeper) => keeper.unsubscribeAll({ allowRemovals: true } as object)],
+  ['sweep', (keeper) => keeper.sweep({ signal: 1_000 } as object)],
+])('options that a call does not know are refused by %s, which does nothing then', async (method, call) => {
+  await using bench = await Bench.start()
+  const keeper = bench.keeper()
+  await expect(call(keeper)).rejects.toThrow(InvalidRequestError)
+  await expect(call(keeper)).rejects.toThrow(new RegExp(`^${method} cannot do this: `))
+  expect(bench.emulator.requests).toEqual([])
 })
 
 test('options that cannot work are refused together, each with what would do', async () => {

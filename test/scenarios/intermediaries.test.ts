@@ -117,20 +117,18 @@ describe('what a product in between has made', () => {
   )
 })
 
-describe('what a service has made counts', () => {
-  test.each(madeByServices)('$name', async (shape) => {
-    service.onCall = ({ method }) => answer({ ...shape, status: { POST: 409, DELETE: 404 }[method] ?? 403 })
-    expect(await failureOf(client.createSubscription(subscription))).toMatchObject({
-      code: 'SUBSCRIPTION_CONFLICT',
-      intermediary: undefined,
-    })
-    expect(await failureOf(client.unsubscribe(1))).toMatchObject({
-      code: 'SUBSCRIPTION_NOT_FOUND',
-      provesEnded: true,
-    })
-    const update = client.updateSubscriptionParameters(1, { parameters: { token: 'x' } })
-    expect(await failureOf(update)).toMatchObject({ code: 'API', status: 403, intermediary: undefined })
-    const conflict = await sendCall(client, { kind: 'create', spec }, 'alice', {}, signal)
-    expect(conflict).toEqual({ kind: 'conflict' })
+test.each(madeByServices)('what a service has made counts: $name', async (shape) => {
+  service.onCall = ({ method }) => answer({ ...shape, status: { POST: 409, DELETE: 404 }[method] ?? 403 })
+  expect(await failureOf(client.createSubscription(subscription))).toMatchObject({
+    code: 'SUBSCRIPTION_CONFLICT',
+    intermediary: undefined,
   })
+  expect(await failureOf(client.unsubscribe(1))).toMatchObject({
+    code: 'SUBSCRIPTION_NOT_FOUND',
+    provesEnded: true,
+  })
+  const update = client.updateSubscriptionParameters(1, { parameters: { token: 'x' } })
+  expect(await failureOf(update)).toMatchObject({ code: 'API', status: 403, intermediary: undefined })
+  const conflict = await sendCall(client, { kind: 'create', spec }, 'alice', {}, signal)
+  expect(conflict).toEqual({ kind: 'conflict' })
 })

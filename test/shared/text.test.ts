@@ -1,16 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { didYouMean, excerpt, messageOf, nearestName } from '../../src/shared/text.js'
 
-describe('an excerpt', () => {
-  test.each([
-    ['short', 5, 'short'],
-    ['longer', 5, 'longe…'],
-    ['two\r\n\tlines', 20, 'two lines'],
-    ['\u0000\u0085', 20, ' '],
-    [' '.repeat(100), 5, ' …'],
-  ])('of %j in %i characters', (text, maxLength, shown) => {
-    expect(excerpt(text, maxLength)).toBe(shown)
-  })
+test.each([
+  ['short', 5, 'short'],
+  ['longer', 5, 'longe…'],
+  ['two\r\n\tlines', 20, 'two lines'],
+  ['\u0000\u0085', 20, ' '],
+  [' '.repeat(100), 5, ' …'],
+])('an excerpt of %j in %i characters', (text, maxLength, shown) => {
+  expect(excerpt(text, maxLength)).toBe(shown)
 })
 
 test.each([

@@ -104,18 +104,16 @@ describe('unsubscribe (docs/service.md, Assumed)', () => {
   })
 })
 
-describe('updateSubscriptionParameters (docs/service.md, Rules)', () => {
-  test('is a PUT with the parameters as a form and the headers as headers; any 2xx is a success', async () => {
-    for (const status of [200, 202, 204]) {
-      service = fakeService()
-      service.onCall = () => new Response(null, { status })
-      await service
-        .client()
-        .updateSubscriptionParameters(7, { parameters: { token: 'next' }, headers: { UserData: 'x' } })
-      const [call] = service.calls
-      expect(call).toMatchObject({ method: 'PUT', url: `${baseUrl}/api/subscriptions/7`, body: 'token=next' })
-      expect(call?.headers.get('content-type')).toBe('application/x-www-form-urlencoded')
-      expect(call?.headers.get('userdata')).toBe('x')
-    }
-  })
+test('updateSubscriptionParameters (docs/service.md, Rules) is a PUT with the parameters as a form and the headers as headers; any 2xx is a success', async () => {
+  for (const status of [200, 202, 204]) {
+    service = fakeService()
+    service.onCall = () => new Response(null, { status })
+    await service
+      .client()
+      .updateSubscriptionParameters(7, { parameters: { token: 'next' }, headers: { UserData: 'x' } })
+    const [call] = service.calls
+    expect(call).toMatchObject({ method: 'PUT', url: `${baseUrl}/api/subscriptions/7`, body: 'token=next' })
+    expect(call?.headers.get('content-type')).toBe('application/x-www-form-urlencoded')
+    expect(call?.headers.get('userdata')).toBe('x')
+  }
 })

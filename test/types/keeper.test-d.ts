@@ -55,35 +55,28 @@ describe('the options of a keeper', () => {
   })
 })
 
-describe('the client of a keeper', () => {
-  test('is a NotificationClient, or any object with three methods of it', () => {
-    expectTypeOf<NotificationClient>().toExtend<KeeperClient>()
-    const own = {
-      async tryCreateSubscription(
-        _input: CreateSubscriptionInput,
-        _options?: CallOptions,
-      ): Promise<CreateSubscriptionResult> {
-        return { created: true, subscriptionId: 1 }
-      },
-      async unsubscribe(_subscriptionId: number) {},
-      async updateSubscriptionParameters(
-        _subscriptionId: number,
-        _input: UpdateSubscriptionParametersInput,
-      ) {},
-    }
-    expectTypeOf(own).toExtend<KeeperClient>()
-  })
+test('the client of a keeper is a NotificationClient, or any object with three methods of it', () => {
+  expectTypeOf<NotificationClient>().toExtend<KeeperClient>()
+  const own = {
+    async tryCreateSubscription(
+      _input: CreateSubscriptionInput,
+      _options?: CallOptions,
+    ): Promise<CreateSubscriptionResult> {
+      return { created: true, subscriptionId: 1 }
+    },
+    async unsubscribe(_subscriptionId: number) {},
+    async updateSubscriptionParameters(_subscriptionId: number, _input: UpdateSubscriptionParametersInput) {},
+  }
+  expectTypeOf(own).toExtend<KeeperClient>()
 })
 
-describe('the store of a keeper', () => {
-  test('is a Map of texts, a Keyv, a store on Redis, or anything with three methods', () => {
-    expectTypeOf<Map<string, string>>().toExtend<Options['store']>()
-    expectTypeOf(keyv).toExtend<Options['store']>()
-    expectTypeOf(redisStore(redis)).toExtend<Options['store']>()
-    expectTypeOf<Pick<KeyValueStore, 'get' | 'set' | 'delete'>>().toExtend<Options['store']>()
-    expectTypeOf<Pick<KeyValueStore, 'get' | 'set'>>().not.toExtend<Options['store']>()
-    expectTypeOf<Map<number, string>>().not.toExtend<Options['store']>()
-  })
+test('the store of a keeper is a Map of texts, a Keyv, a store on Redis, or anything with three methods', () => {
+  expectTypeOf<Map<string, string>>().toExtend<Options['store']>()
+  expectTypeOf(keyv).toExtend<Options['store']>()
+  expectTypeOf(redisStore(redis)).toExtend<Options['store']>()
+  expectTypeOf<Pick<KeyValueStore, 'get' | 'set' | 'delete'>>().toExtend<Options['store']>()
+  expectTypeOf<Pick<KeyValueStore, 'get' | 'set'>>().not.toExtend<Options['store']>()
+  expectTypeOf<Map<number, string>>().not.toExtend<Options['store']>()
 })
 
 describe('a keeper', () => {

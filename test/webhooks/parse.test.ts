@@ -437,21 +437,19 @@ describe('the message about many or long problems', () => {
   })
 })
 
-describe('options that cannot work', () => {
-  test.each<[string, unknown, string[]]>([
-    ['no options', undefined, ['payloads']],
-    ['no payloads', {}, ['payloads']],
-    ['null', { payloads: null }, ['payloads']],
-    ['an array', { payloads: [z.object({})] }, ['payloads']],
-    ['not a schema', { payloads: { a: z.object({}), b: { parse() {} } } }, ['payloads', 'b']],
-    ['undefined for a schema', { payloads: { a: undefined } }, ['payloads', 'a']],
-    ['something like a schema', { payloads: { a: { _zod: null } } }, ['payloads', 'a']],
-    ['something more like it', { payloads: { a: { _zod: { def: {} } } } }, ['payloads', 'a']],
-    ['what cannot run', { payloads: { a: { _zod: { run: true } } } }, ['payloads', 'a']],
-    ['a name that is no option', { payloads: {}, payload: {} }, []],
-  ])('%s is a ConfigurationError with the path', (_, options, path) => {
-    const create = () => createDeliveryParser(options as { payloads: PayloadSchemas })
-    expect(create).toThrow(ConfigurationError)
-    expect(create).toThrow(expect.objectContaining({ issues: [{ path, message: expect.any(String) }] }))
-  })
+test.each<[string, unknown, string[]]>([
+  ['no options', undefined, ['payloads']],
+  ['no payloads', {}, ['payloads']],
+  ['null', { payloads: null }, ['payloads']],
+  ['an array', { payloads: [z.object({})] }, ['payloads']],
+  ['not a schema', { payloads: { a: z.object({}), b: { parse() {} } } }, ['payloads', 'b']],
+  ['undefined for a schema', { payloads: { a: undefined } }, ['payloads', 'a']],
+  ['something like a schema', { payloads: { a: { _zod: null } } }, ['payloads', 'a']],
+  ['something more like it', { payloads: { a: { _zod: { def: {} } } } }, ['payloads', 'a']],
+  ['what cannot run', { payloads: { a: { _zod: { run: true } } } }, ['payloads', 'a']],
+  ['a name that is no option', { payloads: {}, payload: {} }, []],
+])('options that cannot work: %s is a ConfigurationError with the path', (_, options, path) => {
+  const create = () => createDeliveryParser(options as { payloads: PayloadSchemas })
+  expect(create).toThrow(ConfigurationError)
+  expect(create).toThrow(expect.objectContaining({ issues: [{ path, message: expect.any(String) }] }))
 })

@@ -96,35 +96,36 @@ describe('verifySecrets and the receiver let a request in by its headers (docs/s
   })
 })
 
-describe('secrets that cannot work are a ConfigurationError, in verifySecrets and in the receiver', () => {
-  test.each<[string, unknown, PropertyKey[]]>([
-    ['no object', 'a', []],
-    ['a list', [['token', 'a']], []],
-    ['null', null, []],
-    ['none at all', {}, []],
-    ['an empty list of values', { token: [] }, ['token']],
-    ['an empty value', { token: '' }, ['token']],
-    ['an empty value in a list', { token: ['a', ''] }, ['token', 1]],
-    ['a value that is missing', { token: undefined }, ['token']],
-    ['a number', { token: [1] }, ['token', 0]],
-    ['a line feed', { token: 'a\nb' }, ['token']],
-    ['a space at the end', { token: 'a ' }, ['token']],
-    ['a letter beyond ASCII', { token: 'ä' }, ['token']],
-    ['a name with a space', { 'to ken': 'a' }, ['to ken']],
-    ...[
-      'a-long-random-value',
-      'changeme',
-      'CHANGE-ME',
-      'undefined',
-      'null',
-      '<TOKEN>',
-      '$' + '{TOKEN}',
-      '{token}',
-    ].map((value): [string, unknown, PropertyKey[]] => [value, { token: ['a', value] }, ['token', 1]]),
-    ['an empty name', { '': 'a' }, ['']],
-    ['a name twice', { token: 'a', Token: 'b' }, ['Token']],
-    ['a bad __proto__', JSON.parse('{"__proto__": 5}'), ['__proto__']],
-  ])('%s', (_, given, path) => {
+test.each<[string, unknown, PropertyKey[]]>([
+  ['no object', 'a', []],
+  ['a list', [['token', 'a']], []],
+  ['null', null, []],
+  ['none at all', {}, []],
+  ['an empty list of values', { token: [] }, ['token']],
+  ['an empty value', { token: '' }, ['token']],
+  ['an empty value in a list', { token: ['a', ''] }, ['token', 1]],
+  ['a value that is missing', { token: undefined }, ['token']],
+  ['a number', { token: [1] }, ['token', 0]],
+  ['a line feed', { token: 'a\nb' }, ['token']],
+  ['a space at the end', { token: 'a ' }, ['token']],
+  ['a letter beyond ASCII', { token: 'ä' }, ['token']],
+  ['a name with a space', { 'to ken': 'a' }, ['to ken']],
+  ...[
+    'a-long-random-value',
+    'changeme',
+    'CHANGE-ME',
+    'undefined',
+    'null',
+    '<TOKEN>',
+    '$' + '{TOKEN}',
+    '{token}',
+  ].map((value): [string, unknown, PropertyKey[]] => [value, { token: ['a', value] }, ['token', 1]]),
+  ['an empty name', { '': 'a' }, ['']],
+  ['a name twice', { token: 'a', Token: 'b' }, ['Token']],
+  ['a bad __proto__', JSON.parse('{"__proto__": 5}'), ['__proto__']],
+])(
+  'secrets that cannot work are a ConfigurationError, in verifySecrets and in the receiver: %s',
+  (_, given, path) => {
     const verify = () => verifySecrets({ token: 'a' }, given as typeof secrets)
     const construct = () => new DeliveryReceiver({ secrets: given as typeof secrets })
     const issues = [{ path: ['secrets', ...path], message: expect.any(String) }]
@@ -132,8 +133,8 @@ describe('secrets that cannot work are a ConfigurationError, in verifySecrets an
       expect(call).toThrow(ConfigurationError)
       expect(call).toThrow(expect.objectContaining({ issues }))
     }
-  })
-})
+  },
+)
 
 describe('short secrets are logged, once for each receiver', () => {
   const long = 'a-secret-of-tests'

@@ -80,22 +80,23 @@ describe('Keycloak decodes Basic credentials as forms do (RFC 6749 section 2.3.1
   })
 })
 
-describe('what Keycloak refuses is reported with what to do', () => {
-  test.each([
-    ['a wrong secret', plain, { clientSecret: 'wrong' }, 401, 'unauthorized_client', /`clientSecret`/],
-    ['an unknown client', { ...plain, clientId: 'nobody' }, {}, 401, 'invalid_client', /`clientId`/],
-    ['a disabled client', disabled, {}, 401, 'invalid_client', /`clientId`/],
-    ['a special secret sent raw', special, {}, 400, 'unauthorized_client', /'form-urlencoded'/],
-    ['an unknown realm', plain, { domain: 'nowhere' }, 404, 'Realm does not exist', /`authUrl` and `domain`/],
-    ['an unknown scope', plain, { scope: 'no-such-scope' }, 400, 'invalid_scope', /`scope`/],
-  ])('%s', async (_case, client, auth, status, error, advice) => {
+test.each([
+  ['a wrong secret', plain, { clientSecret: 'wrong' }, 401, 'unauthorized_client', /`clientSecret`/],
+  ['an unknown client', { ...plain, clientId: 'nobody' }, {}, 401, 'invalid_client', /`clientId`/],
+  ['a disabled client', disabled, {}, 401, 'invalid_client', /`clientId`/],
+  ['a special secret sent raw', special, {}, 400, 'unauthorized_client', /'form-urlencoded'/],
+  ['an unknown realm', plain, { domain: 'nowhere' }, 404, 'Realm does not exist', /`authUrl` and `domain`/],
+  ['an unknown scope', plain, { scope: 'no-such-scope' }, 400, 'invalid_scope', /`scope`/],
+])(
+  'what Keycloak refuses is reported with what to do: %s',
+  async (_case, client, auth, status, error, advice) => {
     const rejection = clientOf(client, auth, { retry: false }).getAccessToken()
     await expect(rejection).rejects.toMatchObject({ code: 'TOKEN_REQUEST', status, error })
     await expect(rejection).rejects.toThrow(advice)
     const shown = await rejection.catch((thrown) => `${thrown.message} ${JSON.stringify(thrown)}`)
     expect(shown).not.toContain(client.secret)
-  })
-})
+  },
+)
 
 test('an optional scope is in the token if it was asked for, and only then', async () => {
   expect(scopesIn(await clientOf(plain).getAccessToken())).not.toContain('notifications')

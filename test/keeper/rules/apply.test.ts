@@ -166,39 +166,32 @@ describe('the route after', () => {
   })
 })
 
-describe('the gap after', () => {
-  test.each<[string, UserRecord, PlannedCall, object]>([
-    ['an end', kept, create, { cause: 'ended', lastProvenAt: 50 }],
-    ['an end before a change', outdated, createOld, { cause: 'ended' }],
-    ['a change of the spec', outdated, create, { cause: 'changed', lastProvenAt: 50 }],
-    ['an unsubscribe', { ...kept, endedByUs: true }, create, { cause: 'changed' }],
-    // They stay if no route ends them, or if the old configuration comes back.
-    ['an unsubscribe of an old spec', { ...outdated, endedByUs: true }, createOld, { cause: 'changed' }],
-    ['a recreate of an old spec', outdated, recreateOld, { cause: 'replaced' }],
-    ['a name that goes', { ...kept, names: ['team'] }, recreate, { cause: 'changed' }],
-    ['a recreate of a lost id', unsure, recreate, { cause: 'replaced', lastProvenAt: 50 }],
-    ['a recreate of what was in the way', fresh, recreate, { cause: 'replaced', lastProvenAt: undefined }],
-    ['an unanswered first create', { ...fresh, idUnsure: true }, create, { cause: 'replaced' }],
-    [
-      'a proof in the future',
-      { ...kept, provenAt: 102 },
-      create,
-      { cause: 'ended', lastProvenAt: undefined },
-    ],
-    ['a proof of this moment', { ...kept, provenAt: 101 }, create, { cause: 'ended', lastProvenAt: 101 }],
-  ])('%s', (_what, record, call, expected) => {
-    const { gap, isCreated, proven, record: next } = applied(record, call, created)
-    expect(gap).toMatchObject({ username: 'alice', subscriptionId: 9, restoredAt: 101, ...expected })
-    expect(isCreated).toBeUndefined()
-    expect(proven).toBe('id')
-    const isEnd = gap?.cause === 'ended'
-    expect(next).toEqual({
-      ...without(record, 'idUnsure', 'endedByUs'),
-      ...{ id: 9, spec: 'spec' in call && call.spec, names: ['token'], generation: 7, provenAt: 100 },
-      restoredCount: record.restoredCount + 1,
-      restores: isEnd ? 1 : 0,
-      ...(isEnd && { restoredAt: 101 }),
-      ...(call.kind === 'recreate' && !record.idUnsure && { replacedAt: 101 }),
-    })
+test.each<[string, UserRecord, PlannedCall, object]>([
+  ['an end', kept, create, { cause: 'ended', lastProvenAt: 50 }],
+  ['an end before a change', outdated, createOld, { cause: 'ended' }],
+  ['a change of the spec', outdated, create, { cause: 'changed', lastProvenAt: 50 }],
+  ['an unsubscribe', { ...kept, endedByUs: true }, create, { cause: 'changed' }],
+  // They stay if no route ends them, or if the old configuration comes back.
+  ['an unsubscribe of an old spec', { ...outdated, endedByUs: true }, createOld, { cause: 'changed' }],
+  ['a recreate of an old spec', outdated, recreateOld, { cause: 'replaced' }],
+  ['a name that goes', { ...kept, names: ['team'] }, recreate, { cause: 'changed' }],
+  ['a recreate of a lost id', unsure, recreate, { cause: 'replaced', lastProvenAt: 50 }],
+  ['a recreate of what was in the way', fresh, recreate, { cause: 'replaced', lastProvenAt: undefined }],
+  ['an unanswered first create', { ...fresh, idUnsure: true }, create, { cause: 'replaced' }],
+  ['a proof in the future', { ...kept, provenAt: 102 }, create, { cause: 'ended', lastProvenAt: undefined }],
+  ['a proof of this moment', { ...kept, provenAt: 101 }, create, { cause: 'ended', lastProvenAt: 101 }],
+])('the gap after: %s', (_what, record, call, expected) => {
+  const { gap, isCreated, proven, record: next } = applied(record, call, created)
+  expect(gap).toMatchObject({ username: 'alice', subscriptionId: 9, restoredAt: 101, ...expected })
+  expect(isCreated).toBeUndefined()
+  expect(proven).toBe('id')
+  const isEnd = gap?.cause === 'ended'
+  expect(next).toEqual({
+    ...without(record, 'idUnsure', 'endedByUs'),
+    ...{ id: 9, spec: 'spec' in call && call.spec, names: ['token'], generation: 7, provenAt: 100 },
+    restoredCount: record.restoredCount + 1,
+    restores: isEnd ? 1 : 0,
+    ...(isEnd && { restoredAt: 101 }),
+    ...(call.kind === 'recreate' && !record.idUnsure && { replacedAt: 101 }),
   })
 })

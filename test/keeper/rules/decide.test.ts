@@ -1,5 +1,5 @@
 /** What is to be done next, as one table. */
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { decide, type Facts, type Learnt } from '../../../src/keeper/rules/decide.js'
 import type { UserRecord } from '../../../src/keeper/rules/record.js'
 import { create, day, facts, fresh, old, recreate, recreateOld, unsubscribe, update } from './facts.js'
@@ -88,16 +88,12 @@ const endRows: Row[] = [
   ['the route is wrong, nothing exists', { id }, {}, noUnsubscribe, forget],
 ]
 
-describe('a user who is wanted', () => {
-  test.each(wantedRows)('%s', (_what, change, learnt, others, step) => {
-    expect(decide({ ...kept, ...change }, learnt, { ...facts, ...others })).toEqual(step)
-  })
+test.each(wantedRows)('a user who is wanted: %s', (_what, change, learnt, others, step) => {
+  expect(decide({ ...kept, ...change }, learnt, { ...facts, ...others })).toEqual(step)
 })
 
-describe('a user who is not wanted', () => {
-  test.each(endRows)('%s', (_what, change, learnt, others, step) => {
-    expect(decide({ ...kept, ...change }, learnt, { ...facts, isWanted: false, ...others })).toEqual(step)
-  })
+test.each(endRows)('a user who is not wanted: %s', (_what, change, learnt, others, step) => {
+  expect(decide({ ...kept, ...change }, learnt, { ...facts, isWanted: false, ...others })).toEqual(step)
 })
 
 test.each([
