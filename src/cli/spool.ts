@@ -78,7 +78,8 @@ async function lettersIn(path: string): Promise<DeadLetters> {
   })
   for (const { name } of listed) {
     const fields = parseName(name)
-    if (typeof fields === 'object' && fields.kind !== 'open' && fields.kind !== 'log') letters.track(fields)
+    if (typeof fields === 'object' && fields.kind !== 'open' && fields.kind !== 'closed')
+      letters.track(fields)
   }
   return letters
 }

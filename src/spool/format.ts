@@ -4,8 +4,8 @@
  */
 import { crc32 } from 'node:zlib'
 
-/** What a file holds: deliveries, in a segment that gets new ones (`open`) or none any more (`log`); or a dead letter. */
-const kinds = ['open', 'log', 'invalid', 'stuck', 'unreadable'] as const
+/** What a file holds: deliveries, and more to come (`open`) or not (`closed`; cleaners delete `*.log`), or a dead letter. */
+const kinds = ['open', 'closed', 'invalid', 'stuck', 'unreadable'] as const
 
 /** The fields of a file name. */
 export interface FileFields {
@@ -173,7 +173,7 @@ export function closedFieldsOf(bytes: Buffer, open: FileFields): FileFields | un
   if (count + damagedAt.length === 0) return undefined
   const lastId = Math.max(open.id, ...entries.map(({ id }) => id))
   const oldestAt = Math.min(open.oldestAt, ...entries.map(({ receivedAt }) => receivedAt))
-  return { kind: 'log', id: open.id, lastId, count, size, oldestAt }
+  return { kind: 'closed', id: open.id, lastId, count, size, oldestAt }
 }
 
 function sumOf(content: string | Uint8Array, seed = 0): string {

@@ -119,7 +119,7 @@ export class Segment {
   async seal(): Promise<void> {
     const { count, oldestAt } = this
     if (count > 0) {
-      const renamed = this.#folder.rename(this.name, nameOf({ ...this, kind: 'log', count, oldestAt }))
+      const renamed = this.#folder.rename(this.name, nameOf({ ...this, kind: 'closed', count, oldestAt }))
       this.name = await renamed.catch(() => this.name)
     }
     this.isOpen = false

@@ -80,7 +80,7 @@ export class SpoolStore {
         refusePath(path, `holds ${name}, which cannot be recovered: ${advice}`, cause)
       const fields = isOurs && found.kind === 'open' ? await this.#recover(found).catch(refuseFile) : found
       if (typeof fields !== 'object') continue
-      if (fields.kind === 'log') this.#addSegment(fields)
+      if (fields.kind === 'closed') this.#addSegment(fields)
       else this.letters.track(fields)
       this.#lastId = Math.max(this.#lastId, fields.lastId)
     }

@@ -15,7 +15,7 @@ import {
 
 const count = (max = 2 ** 40) => fc.nat({ max })
 const fileFields: fc.Arbitrary<FileFields> = fc.record({
-  kind: fc.constantFrom('open', 'log', 'invalid', 'stuck', 'unreadable'),
+  kind: fc.constantFrom('open', 'closed', 'invalid', 'stuck', 'unreadable'),
   id: count(2 ** 50),
   lastId: count(2 ** 50),
   count: count(5_000),
@@ -38,7 +38,7 @@ test('a name is read back as the fields that it was made from', () => {
 })
 
 test('a name with numbers that cannot be is not believed', () => {
-  const fields = { kind: 'log', id: 1, lastId: 1, count: 1, size: 2 ** 27, oldestAt: 8.64e15 } as const
+  const fields = { kind: 'closed', id: 1, lastId: 1, count: 1, size: 2 ** 27, oldestAt: 8.64e15 } as const
   expect(parseName(nameOf(fields))).toEqual(fields)
   const impossible = [{ size: 2 ** 27 + 1 }, { size: 0 }, { lastId: 2 ** 53 - 1 }, { oldestAt: 8.64e15 + 1 }]
   for (const each of impossible) expect(parseName(nameOf({ ...fields, ...each }))).toBe('unknown')
@@ -75,9 +75,9 @@ test('an unfinished file is recognized by its exact name, a file of 0.4 by its f
   }
   const others = [
     'readme.txt',
-    '0123.log',
+    '0123.closed',
     '0123.batch',
-    '0123.log.new',
+    '0123.closed.new',
     'my.stuck.new',
     'yarn.lock',
     'x0123456789ab-16.lock',

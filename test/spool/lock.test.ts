@@ -232,7 +232,7 @@ describe('one process at a time has a spool open', () => {
       await folder.open().catch(() => {})
     }
     await (await folder.open()).close()
-    expect(await folder.names(/(?<!\.log)$/)).toEqual([])
+    expect(await folder.names(/(?<!\.closed)$/)).toEqual([])
   })
 
   test('a spool whose lock was removed stops: it delivers and keeps nothing more, and says so', async () => {

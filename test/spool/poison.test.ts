@@ -62,7 +62,7 @@ test('what a killed process was repeating stands alone among the repetitions, wh
   )
   const content = lines.join('')
   const fields = {
-    kind: 'log',
+    kind: 'closed',
     id: 2_000,
     lastId: 2_006,
     count: 3,
@@ -125,7 +125,7 @@ test.each([
       { attempts: 2, dueAt: 0, reportedAt: 0, crashes: 3 },
     )
     const fields = {
-      kind: 'log',
+      kind: 'closed',
       id: 1_000,
       lastId: 1_001,
       count: 1,
@@ -152,6 +152,6 @@ test.each([
       expect.arrayContaining(['spool.stuck', letters ? 'spool.dead-lettered' : 'spool.discarded']),
     )
     expect(await lettersOf(spool)).toHaveLength(letters)
-    expect((await readdir(folder.path)).filter((each) => each.endsWith('.log'))).toEqual([])
+    expect((await readdir(folder.path)).filter((each) => each.endsWith('.closed'))).toEqual([])
   },
 )

@@ -146,7 +146,7 @@ describe.concurrent('keep resolves', () => {
     await expect(keep(spool, numbered(2))).rejects.toBeInstanceOf(SpoolError)
     disk.isBroken = false
     const [closed = ''] = await folder.names()
-    expect([open, closed]).toEqual([expect.stringMatching(/\.open$/), expect.stringMatching(/\.log$/)])
+    expect([open, closed]).toEqual([expect.stringMatching(/\.open$/), expect.stringMatching(/\.closed$/)])
     const before = await readFile(join(folder.path, closed))
     expect(before.includes('n2')).toBe(false)
     await keep(spool, numbered(3))
@@ -270,7 +270,7 @@ test('a segment that is full gets its name while states are written to it, and i
   isHeld = true
   for (const end of ends.splice(0, 2)) end()
   await keep(spool, numbered(4))
-  const [name = ''] = await folder.names(/\.log$/)
+  const [name = ''] = await folder.names(/\.closed$/)
   const ids = [...(await readFile(join(folder.path, name), 'latin1')).matchAll(/ (\d{16}) 1\d{12} - /g)]
   expect(name.split('-')[1]).toBe(ids.at(-1)?.[1])
   isHeld = false
@@ -490,7 +490,7 @@ describe.concurrent('a disk that fails', () => {
       before: (operation, file) => {
         if (operation === 'open') openFiles += 1
         if (operation === 'close') openFiles -= 1
-        if (operation === 'write' && file.endsWith('.log') && failures++ < 1)
+        if (operation === 'write' && file.endsWith('.closed') && failures++ < 1)
           throw new Error('as the test says')
       },
     })
@@ -669,14 +669,14 @@ describe.concurrent('after a process was killed', () => {
     const segment =
       lineOf(4, content, state) + lineOf(4, { ...content, id: 6, text: JSON.stringify(numbered(2)) })
     const letter = lineOf(5, content) + lineOf(5, { ...content, id: 6, text: '{}' })
-    const name = fileName({ kind: 'log', id: 4, lastId: 6, count: 2, size: segment.length })
+    const name = fileName({ kind: 'closed', id: 4, lastId: 6, count: 2, size: segment.length })
     await writeFile(join(folder.path, name), segment)
     await writeFile(join(folder.path, fileName({ id: 5, size: letter.length })), letter)
     const { deliver, delivered } = recorder()
     await using spool = await folder.open({ deliver })
     await until(() => spool.size === 0)
     expect(idsOf(delivered)).toEqual(['n2'])
-    while ((await folder.names(/\.log$/)).length > 0) await realTime(2)
+    while ((await folder.names(/\.closed$/)).length > 0) await realTime(2)
     expect(await lettersOf(spool)).toMatchObject([{ id: 5, body: content.text }])
     expect(await spool.retry(5)).toBe(true)
     await until(() => spool.size === 0)
@@ -875,12 +875,12 @@ describe.concurrent('damage', () => {
     expect(folder.damages).toEqual([{ file: join(folder.path, name), offset: 0 }])
   })
 
-  test.each(['open', 'log'])(
+  test.each(['open', 'closed'])(
     'a segment (%s) that another program removes while its deliveries are delivered delays none of them',
     async (kind) => {
       await using folder = await spoolFolder()
       const three = [1, 2, 3].map((id) => numbered(id))
-      if (kind === 'log') await folder.leave(...three)
+      if (kind === 'closed') await folder.leave(...three)
       const { deliver, delivered } = recorder(async () => {
         for (const name of await folder.names(/(open|log)$/)) await unlink(join(folder.path, name))
         await realTime(10)
@@ -895,7 +895,7 @@ describe.concurrent('damage', () => {
   test('files of other programs are reported and left alone, whatever they are called', async () => {
     await using folder = await spoolFolder()
     await (await folder.open()).close()
-    const [aFolder = '', aLink = '', aPipe = ''] = [1, 2, 3].map((id) => fileName({ id, kind: 'log' }))
+    const [aFolder = '', aLink = '', aPipe = ''] = [1, 2, 3].map((id) => fileName({ id, kind: 'closed' }))
     const files = ['half.batch.new', 'my.stuck.new', 'yarn.lock', 'a\nb', 'x'.repeat(255), 'ü.batch']
     for (const name of files) await writeFile(join(folder.path, name), 'theirs')
     await fs.mkdir(join(folder.path, aFolder))

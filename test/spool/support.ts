@@ -224,6 +224,6 @@ export function segmentOf(id: number, deliveries: readonly Delivery[]) {
   )
   const content = Buffer.from(lines.join(''))
   const count = deliveries.length
-  const fields = { kind: 'log' as const, id, lastId: id + count, count, size: content.length, oldestAt: 5 }
+  const fields = { kind: 'closed' as const, id, lastId: id + count, count, size: content.length, oldestAt: 5 }
   return { name: nameOf(fields), content, lines }
 }
