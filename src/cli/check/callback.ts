@@ -40,6 +40,8 @@ type ReceiverReply =
       readonly location: string | undefined
       /** What answered, if a mark or a page of HTML, which no `DeliveryReceiver` sends, shows that. */
       readonly other: string | undefined
+      /** Whether it asks for a login, as no `DeliveryReceiver` does. */
+      readonly isLogin: boolean
       readonly durationMs: number
     }
   | { readonly problem: string; readonly next: string; readonly isUntrusted?: boolean }
@@ -116,7 +118,8 @@ async function post(
       const location = target && redact(target, values)
       const other = intermediaryOf(answer) ?? (isPage(answer.body) ? 'an HTML page' : undefined)
       const durationMs = Math.round(performance.now() - startedMs)
-      return { status: answer.status, location, other, durationMs }
+      const isLogin = answer.header('www-authenticate') !== undefined
+      return { status: answer.status, location, other, isLogin, durationMs }
     }
     const { error, requestSent } = answer
     if (error instanceof TimeoutError) return late
@@ -161,7 +164,7 @@ function stepOf(
   { sources }: CallbackCheck,
 ): CheckStep {
   if ('problem' in answer) return failed(name, answer.problem, answer.next)
-  const { status, location, other, durationMs } = answer
+  const { status, location, other, isLogin, durationMs } = answer
   const shown = other === undefined ? `${status}` : `${status} (${other})`
   if (other !== undefined && (isSuccess(status) || isAboutCredentials(status))) {
     const message = `${other} answered with ${status}, so something in front of your receiver may have`
@@ -178,13 +181,16 @@ function stepOf(
     )
   }
   if (outcome === 'refused') {
-    const next = `Does the receiver expect what --secret ${sources.join(' --secret ')} sends? See callback.refused in its log`
+    const next = isLogin
+      ? 'Something in front of the receiver asks for a login (WWW-Authenticate): let callbacks pass it'
+      : `Does the receiver expect what --secret ${sources.join(' --secret ')} sends? See callback.refused in its log`
     return failed(name, `refused with ${status}`, next)
   }
   if (isRedirect(status)) {
     const to = location === undefined ? '' : ` to ${location}`
     const message = `redirected with ${status}${to}: to the service that is a failed callback`
-    return failed(name, message, 'Subscribe with the address of the redirect')
+    const next = 'Subscribe with the address of the redirect. If it is a login, let callbacks pass it'
+    return failed(name, message, next)
   }
   if (isBodyRefused(status)) {
     return failed(

@@ -77,6 +77,7 @@ test('messages about a route that fails: the reviewed page', async () => {
     'breaks off the connection': (request) => request.socket.destroy(),
     // Half an answer is none.
     'is slow': first401((_, response) => response.writeHead(200).write(bodyMark)),
+    'is a login of an ingress': respond(401, { 'www-authenticate': 'Basic' }, 'Unauthorized'),
     'is an HTML page': respond(200, { 'content-type': 'text/html' }, page),
     'is not reached by nginx': respond(
       502,
