@@ -5,6 +5,7 @@ import { DeliveryReceiver, toNodeHandler } from 'notification-subscriber'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createCertificate } from '../../support/certificates.js'
 import { ConnectProxy } from '../../support/connect-proxy.js'
+import { refusingPort } from '../../support/listen.js'
 import { expectPage } from '../../support/message-page.js'
 import { bodyMark, checkFixture, serve, shown } from './support.js'
 
@@ -96,11 +97,21 @@ test('messages about a route that fails: the reviewed page', async () => {
     messages[`${what}: without the secret`] = shown(first)
     messages[`${what}: with the secret`] = shown(second)
   }
-  const app = await serve(respond(204))
-  await app[Symbol.asyncDispose]()
-  const { steps } = await fixture.check(callbackFlags(app.url), {})
-  messages['nothing listens: without the secret'] = shown(steps.at(-2))
-  messages['nothing listens: with the secret'] = shown(steps.at(-1))
+  await using plain = await serve(respond(204))
+  const { ca, tls } = createCertificate({ host: 'other.example' })
+  await using other = await serve(respond(204), tls)
+  await writeFile(join(fixture.folder, 'other.pem'), ca)
+  const unreachable = {
+    'nothing listens': [`https://127.0.0.1:${refusingPort}/`],
+    'the port is without TLS': [plain.url.replace('http:', 'https:')],
+    'the certificate is of another host': [other.url, '--callback-ca', join(fixture.folder, 'other.pem')],
+  }
+  for (const [what, [url = '', ...more]] of Object.entries(unreachable)) {
+    const { steps } = await fixture.check([...callbackFlags(url), ...more], {})
+    // OpenSSL has other words in another version.
+    messages[`${what}: without the secret`] = shown(steps.at(-2)).replace(/ \([\dA-F]+:error:.*\)$/m, '')
+    messages[`${what}: with the secret`] = shown(steps.at(-1))
+  }
   const folder = new RegExp(fixture.folder, 'g')
   for (const what in messages) messages[what] = String(messages[what]).replace(folder, 'secrets')
   await expectPage('check-of-callbacks', messages)

@@ -2,16 +2,19 @@ import { writeFile } from 'node:fs/promises'
 import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
 import { type Fault, startEmulator } from 'notification-subscriber/emulator'
-import { expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { checkCommand } from '../../../src/cli/check/check.js'
 import { clientVariables } from '../../../src/emulator/words.js'
 import { created } from '../../emulator/support.js'
 import { createCertificate } from '../../support/certificates.js'
+import { ConnectProxy } from '../../support/connect-proxy.js'
+import { refusingPort } from '../../support/listen.js'
 import { expectPage } from '../../support/message-page.js'
 import { call } from '../support.js'
 import { bodyMark, checkFixture, serve, shown } from './support.js'
 
 const fixture = checkFixture()
+afterEach(() => void vi.unstubAllEnvs())
 
 const html = { 'content-type': 'text/html' }
 const page = `<!doctype html><title>${bodyMark}</title>`
@@ -53,7 +56,7 @@ test('messages about a service that fails: the reviewed page', async () => {
   const addFailure = async (what: string, step: string, changes: Record<string, string> = {}) => {
     const { failures } = await fixture.check([], fixture.environment(changes))
     fixture.emulator.clearFaults()
-    expect(failures).toMatchObject([{ name: step }])
+    expect(failures.map(({ name }) => name).join()).toBe(step)
     messages[what] = shown(failures[0])
   }
   for (const [what, step, changes, fault] of cases) {
@@ -69,6 +72,15 @@ test('messages about a service that fails: the reviewed page', async () => {
     const step = prefix === '/api/subscriptions' ? 'Configuration' : 'Authorization'
     await addFailure(`${prefix} in front of the path`, step, changes)
   }
+  const nowhere = `127.0.0.1:${refusingPort}`
+  const unreachable = { NOTIFICATION_BASE_URL: `https://${nowhere}` }
+  await addFailure('nothing listens', `DNS and TLS of ${nowhere},Authorization`, unreachable)
+  await using proxy = await ConnectProxy.listen({ to: fixture.emulator.baseUrl, refuseWith: 407 })
+  for (const name of ['https_proxy', 'http_proxy', 'NO_PROXY', 'no_proxy']) vi.stubEnv(name, undefined)
+  vi.stubEnv('HTTPS_PROXY', proxy.url)
+  const host = 'https://notifications.invalid'
+  const addresses = { NOTIFICATION_BASE_URL: host, NOTIFICATION_AUTH_URL: host }
+  await addFailure('a proxy that wants credentials', 'Token', { HTTPS_PROXY: proxy.url, ...addresses })
   await expectPage('check-of-a-service', messages)
 })
 
