@@ -557,6 +557,9 @@ describe('the page', () => {
     await page.getByRole('status').getByRole('link', { name: /204/ }).waitFor()
   })
 
+  const missingIcons = `[...document.querySelectorAll('use')].map(({ href }) => href.baseVal)
+    .filter((href) => !document.querySelector(href))`
+
   test.each(['light', 'dark'] as const)(
     'has no violation that axe finds, in %s, wide and narrow',
     async (colorScheme) => {
@@ -570,6 +573,7 @@ describe('the page', () => {
           : axe.withRules('color-contrast')
         ).analyze()
         found.push(...violations.map(({ id, nodes }) => `${state}: ${id} at ${nodes[0]?.html}`))
+        found.push(...(await page.evaluate<string[]>(missingIcons)))
       }
       const page = await world.open(browser, { colorScheme, reducedMotion: 'reduce' })
       await check(page, 'empty')
