@@ -139,10 +139,11 @@ describe('failed callbacks (docs/service.md, States)', () => {
     await using stranger = await startEmulator()
     await using untrusted = await Receiver.start(stranger)
     await created(emulator, { url: untrusted.url })
-    await created(emulator, { url: `https://127.0.0.1:${refusingPort}/` })
+    // A name of two addresses: Node.js gives an error without a message.
+    await created(emulator, { url: `https://localhost:${refusingPort}/` })
     expect(await emulator.notify(lowEnergy)).toMatchObject([
       { error: { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' } },
-      { error: { code: 'ECONNREFUSED' } },
+      { error: { message: expect.stringContaining(`ECONNREFUSED 127.0.0.1:${refusingPort}`) } },
     ])
     expect(untrusted.callbacks).toEqual([])
   })
