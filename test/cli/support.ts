@@ -1,72 +1,17 @@
-/** Runs commands: in this process, or as processes of their own, built once for all tests of a worker. */
+/** Runs commands: in this process, or as processes of their own. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
 import { onTestFinished, vi } from 'vitest'
-import { writePage } from '../../scripts/build-page.js'
 import { type Command, CommandFailure } from '../../src/cli/command.js'
 import type { EmulatorState } from '../../src/cli/state-folder.js'
 import { Terminal } from '../../src/cli/terminal.js'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
-const builds = fileURLToPath(new URL('.built', import.meta.url))
-
-let built: Promise<string> | undefined
-
-/** Path of the program. It lies inside the package, so that it finds what the package depends on. */
-function program(): Promise<string> {
-  built ??= buildProgram()
-  return built
-}
-
-async function buildProgram(): Promise<string> {
-  removeLeftovers()
-  const folder = join(builds, String(process.pid))
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
-  await build({
-    absWorkingDir: root,
-    entryPoints: { 'cli/index': 'src/cli/index.ts' },
-    outdir: folder,
-    outExtension: { '.js': '.mjs' },
-    bundle: true,
-    splitting: true,
-    packages: 'external',
-    alias: { 'notification-subscriber/emulator': join(root, 'src/emulator/index.ts') },
-    platform: 'node',
-    format: 'esm',
-    target: 'node20',
-    logLevel: 'error',
-  })
-  await writePage(join(folder, 'emulator/page.html'))
-  return join(folder, 'cli/index.mjs')
-}
-
-/** What workers left that were killed. */
-function removeLeftovers(): void {
-  try {
-    for (const pid of readdirSync(builds)) {
-      if (!isAlive(Number(pid))) rmSync(join(builds, pid), { recursive: true, force: true })
-    }
-  } catch {
-    // Nothing was ever built here.
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
-}
+const program = ['--import', 'tsx', fileURLToPath(new URL('../../src/cli/index.ts', import.meta.url))]
 
 export interface Finished {
   /** Exit code. */
@@ -110,7 +55,7 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
 /** Runs a command to its end with what a shell makes of its standard output and standard error. */
 export async function runInShell(args: readonly string[], redirection: string): Promise<Finished> {
   const command = `"$0" "$@" ${redirection}`
-  const shell = spawn('/bin/sh', ['-c', command, process.execPath, await program(), ...args])
+  const shell = spawn('/bin/sh', ['-c', command, process.execPath, ...program, ...args])
   const [stdout, stderr, [code]] = await Promise.all([
     text(shell.stdout),
     text(shell.stderr),
@@ -130,7 +75,7 @@ export interface Running {
 }
 
 export async function start(args: readonly string[], { env = {} }: RunOptions = {}): Promise<Running> {
-  const child = spawn(process.execPath, [await program(), ...args], {
+  const child = spawn(process.execPath, [...program, ...args], {
     env: { PATH: process.env.PATH, TMPDIR: process.env.TMPDIR, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
