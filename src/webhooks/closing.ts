@@ -30,6 +30,9 @@ export async function closeServer(
     // HTTP/2 has no such header.
     if (httpVersionMajor !== 2 && !response.headersSent) response.setHeader('connection', 'close')
   })
+  const wait = () => new Promise((resolve) => setTimeout(resolve, checkMs))
+  // Closing resets the connections that a busy process has not taken yet.
+  await wait()
   // `close` of Node.js would end idle connections at once, while a callback may be on its way over one of them.
   Object.defineProperty(server, 'closeIdleConnections', { value: () => {}, configurable: true })
   server.close(() => {
@@ -37,7 +40,7 @@ export async function closeServer(
   })
   Reflect.deleteProperty(server, 'closeIdleConnections')
   while (!isClosed && performance.now() < endAt) {
-    await new Promise((resolve) => setTimeout(resolve, checkMs))
+    await wait()
     checks += 1
     if (checks <= quietChecks || isBusy()) continue
     server.closeIdleConnections?.()

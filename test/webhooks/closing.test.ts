@@ -45,12 +45,22 @@ test('close answers what still comes, asks connections to close, and waits for h
   const inFlight = post(port, agent)
   await once(server, 'request')
   const closed = receiver.close(server)
-  expect(isListening(server)).toBe(false)
   expect(await inFlight).toEqual({ status: 204, connection: 'keep-alive' })
+  expect(isListening(server)).toBe(false)
   expect(await post(port, agent)).toEqual({ status: 204, connection: 'close' })
   expect(await closed).toBe(0)
   expect(handled).toBe(3)
   agent.destroy()
+})
+
+test('a callback whose connection the process has not taken yet is answered', async () => {
+  const { receiver, server, port } = await serve()
+  // The operating system connects, while this process does not come to its event loop.
+  const answers = [1, 2, 3].map(() => post(port, new Agent()))
+  await new Promise<void>((resolve) => process.nextTick(resolve))
+  const closed = receiver.close(server)
+  for (const answer of answers) expect(await answer).toMatchObject({ status: 204 })
+  expect(await closed).toBe(0)
 })
 
 test('an idle connection is ended after a quiet second, not at once', async () => {
