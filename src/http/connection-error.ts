@@ -150,7 +150,7 @@ export function provesUnsent(error: unknown): boolean {
   // There was a connection: EHOSTUNREACH and similar codes then mean that the route was lost.
   if (syscall === 'read' || syscall === 'write') return false
   const code = codeOf(failure)
-  return code in transientFailures || permanentReason(code) !== undefined || isBeforeTls(failure)
+  return code in transientFailures || permanentReason(code) !== undefined || isBeforeConnection(failure)
 }
 
 /** Whether the server ended TLS because of the client's certificate: then it processed nothing, whatever was sent. */
@@ -161,12 +161,16 @@ export function isRefusedHandshake(error: unknown): boolean {
 /** Whether a mock reset a connection that never existed: ECONNRESET without a `syscall`. */
 export function isMockedReset(error: unknown): boolean {
   const failure = innermost(error)
-  return codeOf(failure) === 'ECONNRESET' && textOf(failure, 'syscall') === undefined && !isBeforeTls(failure)
+  return (
+    codeOf(failure) === 'ECONNRESET' &&
+    textOf(failure, 'syscall') === undefined &&
+    !isBeforeConnection(failure)
+  )
 }
 
-/** By the message, because Node.js has no code for this. */
-function isBeforeTls(failure: unknown): boolean {
-  return textOf(failure, 'message')?.includes('before secure TLS connection') === true
+/** By the message, because Node.js has no code for this, nor the `fetch` of Deno for any failure to connect. */
+function isBeforeConnection(failure: unknown): boolean {
+  return /before secure TLS connection|client error \(Connect\)/.test(textOf(failure, 'message') ?? '')
 }
 
 function isOfTls(code: string): boolean {

@@ -30,6 +30,7 @@ const proxy = { url: '', name: 'proxy.example:3128', hasCredentials: false, noPr
 const ofProxy = (code: string) => new ProxyFailure(proxy, networkError({ code }))
 const ofOpenSsl =
   '80BB0F:error:0A00010B:SSL routines:ssl3_get_record:wrong version number:../deps/ssl3_record.c:355:\n'
+const ofDeno = 'error sending request: client error (Connect): tcp connect error: Connection refused'
 const beforeTls = 'Client network socket disconnected before secure TLS connection was established'
 
 /** What is thrown, by what it leaves: `sent` is whether the server may have seen the request. */
@@ -45,6 +46,7 @@ const failures: Record<
       ['a reset of a system call that connects', connecting('ECONNRESET')],
       ['a system call that resolves', failed({ code: 'ESOMETHING', syscall: 'getaddrinfo' })],
       ['the words of Node.js', failed({ code: 'ECONNRESET' }, beforeTls)],
+      ['the words of Deno', failed({}, ofDeno)],
       ['an alert of TLS that may pass', connecting('ERR_SSL_TLSV1_ALERT_INTERNAL_ERROR')],
       ['TLS in the words', failed({ syscall: 'connect' }, 'TLS went wrong')],
       ['a code that is not known', connecting('ERR_X')],
