@@ -59,14 +59,14 @@ export function rowId(place: Place): string {
 /** A link in a list. It is rendered again only for another `item`, or another state of its own. */
 export function Row(props: {
   place: Place
-  isSelected: boolean
   /** Whether the Tab key stops here: of each list, at one row. */
   isTabStop: boolean
   class: string
   item: object
   render: () => JSX.Element
 }): JSX.Element {
-  const { place, isSelected, isTabStop, class: className, item, render } = props
+  const { place, isTabStop, class: className, item, render } = props
+  const isSelected = location.hash === hrefOf(place)
   return useMemo(
     () => (
       <a
@@ -92,12 +92,10 @@ export function Row(props: {
 export function List(props: {
   id: string
   label: string
-  /** Whether details are open: then they follow the arrows. */
-  isFollowed: boolean
   children: JSX.Element[]
   footer: string | undefined
 }): JSX.Element {
-  const { id, label, isFollowed, children, footer } = props
+  const { id, label, children, footer } = props
   function onKeyDown(event: TargetedKeyboardEvent<HTMLElement>): void {
     const links = [...event.currentTarget.querySelectorAll<HTMLAnchorElement>('a.row')]
     const index = links.findIndex((each) => each.matches(':focus'))
@@ -114,7 +112,8 @@ export function List(props: {
     if (link === undefined) return
     event.preventDefault()
     link.focus()
-    if (isFollowed) location.replace(link.hash)
+    // Open details follow the arrows.
+    if (links.some((each) => each.matches('[aria-current]'))) location.replace(link.hash)
   }
 
   return (

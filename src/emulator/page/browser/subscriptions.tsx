@@ -58,7 +58,6 @@ export function Subscriptions(): JSX.Element {
           key={`${shown} ${text}`}
           id="subscriptions"
           label={`Subscriptions, ${shown}`}
-          isFollowed={selectedId !== undefined}
           footer={
             items.length > shownRows
               ? `${count(items.length - shownRows, 'more', 'more')}: the filter finds them.`
@@ -69,7 +68,6 @@ export function Subscriptions(): JSX.Element {
             <li key={item.subscriptionId}>
               <Row
                 place={{ view: 'subscription', id: item.subscriptionId }}
-                isSelected={item.subscriptionId === selectedId}
                 isTabStop={item === tabStop}
                 class="subscription"
                 item={item.end ?? item}

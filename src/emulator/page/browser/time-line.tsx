@@ -109,7 +109,6 @@ function Entries(props: {
     <li key={entry.id}>
       <Row
         place={{ view: 'entry', id: entry.id }}
-        isSelected={entry.id === selectedId}
         isTabStop={entry === stop}
         class={isOfSeveral ? 'member' : 'entry'}
         item={entry}
@@ -120,12 +119,7 @@ function Entries(props: {
     </li>
   )
   return (
-    <List
-      id="time-line"
-      label="Time line, the newest first"
-      isFollowed={selectedId !== undefined}
-      footer={footer}
-    >
+    <List id="time-line" label="Time line, the newest first" footer={footer}>
       {grouped(entries).map((group) => {
         const [newest] = group
         return group.length === 1 || newest.kind !== 'callback' ? (
