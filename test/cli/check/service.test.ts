@@ -75,6 +75,15 @@ test('messages about a service that fails: the reviewed page', async () => {
   const nowhere = `127.0.0.1:${refusingPort}`
   const unreachable = { NOTIFICATION_BASE_URL: `https://${nowhere}` }
   await addFailure('nothing listens', `DNS and TLS of ${nowhere},Authorization`, unreachable)
+  const trusted = `DNS and TLS of ${new URL(fixture.emulator.baseUrl).host}`
+  await addFailure('an untrusted certificate', `${trusted},Token`, { NOTIFICATION_CA_FILE: '' })
+  const { ca, tls } = createCertificate({ host: 'other.example' })
+  const caFile = join(fixture.folder, 'other-ca.pem')
+  await writeFile(caFile, ca)
+  await using other = await serve(() => {}, tls)
+  const { origin, host: otherHost } = new URL(other.url)
+  const wrong = { NOTIFICATION_BASE_URL: origin, NOTIFICATION_AUTH_URL: origin, NOTIFICATION_CA_FILE: caFile }
+  await addFailure('a certificate of another host', `DNS and TLS of ${otherHost},Token`, wrong)
   await using proxy = await ConnectProxy.listen({ to: fixture.emulator.baseUrl, refuseWith: 407 })
   for (const name of ['https_proxy', 'http_proxy', 'NO_PROXY', 'no_proxy']) vi.stubEnv(name, undefined)
   vi.stubEnv('HTTPS_PROXY', proxy.url)
@@ -120,30 +129,6 @@ test('a host that does not exist fails at DNS', async () => {
     next: 'Check NOTIFICATION_BASE_URL',
   })
   expect(failures[0]?.message).toMatch(/ENOTFOUND|EAI_AGAIN/)
-})
-
-test('a certificate that is not trusted fails at TLS, with the variable that helps', async () => {
-  const { failures } = await fixture.check([], fixture.environment({ NOTIFICATION_CA_FILE: '' }))
-  expect(failures[0]).toMatchObject({
-    name: expect.stringContaining('DNS and TLS of 127.0.0.1'),
-    next: expect.stringContaining('NOTIFICATION_CA_FILE'),
-  })
-})
-
-test('a certificate of another host fails at TLS', async () => {
-  const { ca, tls } = createCertificate({ host: 'other.example' })
-  const caFile = join(fixture.folder, 'other-ca.pem')
-  await writeFile(caFile, ca)
-  await using other = await serve(() => {}, tls)
-  const { origin } = new URL(other.url)
-  const changes = {
-    NOTIFICATION_BASE_URL: origin,
-    NOTIFICATION_AUTH_URL: origin,
-    NOTIFICATION_CA_FILE: caFile,
-  }
-  const { outcomes, failures } = await fixture.check([], fixture.environment(changes))
-  expect(outcomes.map(([, outcome]) => outcome)).toEqual(['passed', 'failed', 'failed', 'skipped', 'unknown'])
-  expect(failures[0]?.message).toContain('altnames')
 })
 
 test('behind a proxy a server that is not reached directly is no failure', async () => {
