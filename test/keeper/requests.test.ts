@@ -24,7 +24,7 @@ test.each([1, 2, 3])('while deliveries arrive %i processes send none', async (pr
   }
   await deliver(30)
   const before = world.requests.length
-  await deliver(180)
+  await deliver(60)
   expect(world.requests.length - before).toBe(0)
 })
 

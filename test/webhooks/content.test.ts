@@ -116,18 +116,19 @@ const rows: readonly Row[] = [
 describe.each(transports)('a body through %s', (_, open) => {
   test('counts if its JSON can be read; otherwise onInvalid gets the body and the reviewed reason', async () => {
     const reasons: Record<string, string> = {}
+    const { onInvalid, errors, problems } = recordingOnInvalid()
+    const received: unknown[] = []
+    const settings = { secrets, onInvalid, maxBodyBytes, logger: false } as const
+    const receiver = new DeliveryReceiver(settings).onAny((_, context) => received.push(context.delivery))
+    await using server = await open(receiver)
     for (const [what, headers, body, verdict] of rows) {
-      const { onInvalid, problems } = recordingOnInvalid()
-      const received: unknown[] = []
-      const settings = { secrets, onInvalid, maxBodyBytes, logger: false } as const
-      const receiver = new DeliveryReceiver(settings).onAny((_, context) => received.push(context.delivery))
-      await using server = await open(receiver)
       const { status } = await server.send('POST', { ...authenticated, ...headers }, Uint8Array.from(body))
-      const seen = { status, received, problems: problems().length }
+      const seen = { status, received: received.splice(0), problems: problems().length }
       if (verdict === 'too large') expect(seen, what).toEqual({ status: 413, received: [], problems: 0 })
       else if (verdict === 'invalid') expect(seen, what).toEqual({ status: 204, received: [], problems: 1 })
       else expect(seen, what).toEqual({ status: 204, received: [delivery], problems: 0 })
       if (verdict === 'invalid') reasons[what] = problems().join()
+      errors.length = 0
     }
     await expectPage('encoded-bodies', reasons)
   })
