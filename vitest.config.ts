@@ -3,10 +3,10 @@ import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { entryPoints } from './scripts/entry-points.js'
 
-/** Tests that need more than Node.js and the installed packages: Redis, Chromium, Keycloak, the built package. */
+/** Tests that need more than Node.js and the installed packages: Redis, Chromium, Keycloak, Python, the built package. */
 const integration = [
   'test/integration/{redis,chaos,browser,keycloak,site}/**/*.test.ts',
-  'test/integration/{examples,opentelemetry}.test.ts',
+  'test/integration/{examples,opentelemetry,independent-service}.test.ts',
 ]
 
 /** Real servers and frameworks. */
@@ -40,6 +40,7 @@ const longest = [
   '/test/integration/site/',
   '/test/integration/browser/page.',
   '/test/scenarios/linear-time.',
+  '/test/spool/promises.',
   '/test/spool/spool-store.',
   '/test/keeper/random-sequences.',
 ]
@@ -75,7 +76,8 @@ export default defineConfig({
     silent: 'passed-only',
     execArgv: ['--no-warnings'],
     reporters: ['minimal'],
-    maxWorkers: 2,
+    // One more than the cores of a small machine: tests wait for a third of their time, for timers and for disks.
+    maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
     // Of tests that run at the same time most wait. Set here, because the first file of a worker decides for all of its.
     maxConcurrency: 24,
