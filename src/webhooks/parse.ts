@@ -151,11 +151,11 @@ export function safeParseDelivery(body: unknown): DeliveryResult {
 function mistakeIn(body: unknown): string | undefined {
   if (body === undefined) return 'is undefined (did a body parser run, for this content type?)'
   try {
-    const { then, text, getReader, pipe } = Object(body)
+    const { then, text, getReader, [Symbol.asyncIterator]: iterate } = Object(body)
     const what = [
       typeof then === 'function' && 'a promise',
       typeof text === 'function' && 'a Request',
-      (typeof getReader === 'function' || typeof pipe === 'function') && 'a stream',
+      (typeof getReader === 'function' || typeof iterate === 'function') && 'a stream',
       Array.isArray(body) && body.some(isBytes) && 'a list of chunks',
     ].find(Boolean)
     if (what) return `is ${what}: pass \`await request.text()\``

@@ -186,6 +186,7 @@ test('messages about a body that is no delivery', async () => {
     nothing: () => parseDelivery(undefined),
     'a promise': () => parseDelivery(Promise.resolve('{}')),
     'a Request': () => parseDelivery(new Request('https://app.example.com')),
+    'a list of chunks': () => parseDelivery([new Uint8Array([0x7b, 0x7d])]),
     'no JSON': () => parseDelivery('<html>'),
     'JSON with a fault inside': () => parseDelivery('{"secret":1,}'),
     'JSON that ends too early': () => parseDelivery('{"secret":'),

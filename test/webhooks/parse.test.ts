@@ -185,6 +185,8 @@ describe('the error', () => {
     ['nothing', undefined, [[]]],
     ['a promise', Promise.resolve('{}'), [[]]],
     ['a Request', new Request('https://app.example.com'), [[]]],
+    ['a stream of the web', { getReader() {} }, [[]]],
+    ['a stream of Node.js', { async *[Symbol.asyncIterator]() {} }, [[]]],
     ['a bigint', 1n, [[]]],
     ['a symbol', Symbol('body'), [[]]],
     ['a function', () => lowEnergyDelivery(), [[]]],
