@@ -67,6 +67,7 @@ const server = createServer((request, response) => {
     response.end(JSON.stringify({ counts, problems: shown, waiting: spool.size }))
   } else response.writeHead(404).end()
 }).listen(Number(port), emulator && '127.0.0.1') // in production on every address
+server.keepAliveTimeout = 65_000 // longer than the load balancer's, or some callbacks meet a closed connection
 await once(server, 'listening')
 console.log(`Listening on http://127.0.0.1:${port}.`)
 
