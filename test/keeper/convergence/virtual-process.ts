@@ -14,7 +14,7 @@ const real = {
   Date,
   random: Math.random,
   now: performance.now.bind(performance),
-  scrypt: crypto.scrypt,
+  pbkdf2: crypto.pbkdf2,
 }
 const longestDelayMs = 2 ** 31 - 1
 /** What the wall clocks show when a world begins. */
@@ -201,26 +201,26 @@ export function installVirtualProcesses(): () => void {
   })
   Math.random = () => current.getStore()?.random() ?? real.random()
   performance.now = () => current.getStore()?.monotonicMs() ?? real.now()
-  Object.assign(crypto, { scrypt: virtualScrypt })
+  Object.assign(crypto, { pbkdf2: virtualPbkdf2 })
   syncBuiltinESMExports()
   return () => {
-    const { now, random, scrypt, ...globals } = real
+    const { now, random, pbkdf2, ...globals } = real
     Object.assign(globalThis, globals)
     Math.random = random
     performance.now = now
-    Object.assign(crypto, { scrypt })
+    Object.assign(crypto, { pbkdf2 })
     syncBuiltinESMExports()
   }
 }
 
 /** Takes virtual time instead of real time, and is no secret hash. */
-function virtualScrypt(...args: unknown[]): void {
+function virtualPbkdf2(...args: unknown[]): void {
   const process = current.getStore()
   if (process === undefined) {
-    Reflect.apply(real.scrypt, crypto, args)
+    Reflect.apply(real.pbkdf2, crypto, args)
     return
   }
-  const [password, salt, keyLength] = args
+  const [password, salt, , keyLength] = args
   const callback = args.at(-1) as (error: Error | null, derivedKey: Buffer) => void
   const hash = crypto.createHash('sha512').update(String(salt)).update(String(password)).digest()
   process.receive(60, () => callback(null, hash.subarray(0, Number(keyLength))))
