@@ -43,6 +43,8 @@ const longest = [
   '/test/spool/promises.',
   '/test/spool/spool-store.',
   '/test/keeper/random-sequences.',
+  '/test/scenarios/random-sequences.',
+  '/test/keeper/processes.',
 ]
 
 class LongestFirst extends BaseSequencer {
