@@ -51,6 +51,8 @@ const permanentFailures: Readonly<Record<string, string>> = {
     "its TLS certificate has expired. The owner of the server must renew it, unless this machine's clock is wrong.",
   CERT_NOT_YET_VALID: "its TLS certificate is not valid yet. Check this machine's clock.",
   CERT_REVOKED: 'its TLS certificate was revoked. The owner of the server must replace it.',
+  ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL:
+    'it does not speak HTTP/1.1. For HTTP/2, give the client a `dispatcher`: `new Agent({ allowH2: true })` of undici.',
 }
 
 /** The codes of Node.js for OpenSSL's X509_V_ERR_…: each names a certificate that was not accepted. */

@@ -75,6 +75,7 @@ const failures: Record<
       ['an ERR_SSL_ code', connecting('ERR_SSL_WRONG_VERSION_NUMBER')],
       ['what OpenSSL says, on one line', failed({ code: 'EPROTO', syscall: 'connect' }, ofOpenSsl)],
       ...failedWith('ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED'),
+      ...failedWith('ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL'),
     ],
   },
   'on a connection that broke': {
