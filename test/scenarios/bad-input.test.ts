@@ -13,18 +13,8 @@ import { baseUrl, credentials, subscription, tokenAnswer, tokenUrl } from '../su
 import { tries } from '../support/random-runs.js'
 
 /** What JavaScript callers may pass, with the strings that are most likely to break something. */
-const nasty = fc.constantFrom(
-  '',
-  ' ',
-  '\r\n',
-  'a\r\nx-injected: 1',
-  '\0',
-  ',',
-  '\ud800',
-  '__proto__',
-  '..',
-  'é',
-)
+const injected = 'a\r\nx-injected: 1'
+const nasty = fc.constantFrom('', ' ', '\r\n', injected, '\0', ',', '\ud800', '__proto__', '..', 'é')
 const anything = fc.oneof(
   fc.anything({ withBigInt: true, withDate: true, withMap: true, withSet: true, withTypedArray: true }),
   fc.anything({ withNullPrototype: true, withSparseArray: true, withBoxedValues: true }),

@@ -98,24 +98,9 @@ const failureOf = (call: Promise<unknown>) => call.catch((reason: unknown) => re
 
 /** Escapes, and what is nearly a token. */
 const escapes = [
-  '«eyJ»',
-  '«eyJ.»',
-  '«eyJ-» ',
-  '«.»',
-  '«"access_token"»',
-  '"access_token"« »',
-  '"access_token":"«\\"»',
-  '«id_token=»',
-  '«\\»',
-  '«\\»u004',
-  '«\\u0041»',
-  '«%41»',
-  '«%25»41',
-  '«&amp;»',
-  '«&#1»',
-  '«&#38;»',
-  '«+»',
-  '«s3cret-»',
+  ...['«eyJ»', '«eyJ.»', '«eyJ-» ', '«.»', '«"access_token"»', '"access_token"« »'],
+  ...['"access_token":"«\\"»', '«id_token=»', '«\\»', '«\\»u004', '«\\u0041»', '«%41»', '«%25»41'],
+  ...['«&amp;»', '«&#1»', '«&#38;»', '«+»', '«s3cret-»'],
 ]
 
 type Answers = Partial<Pick<FakeService, 'onToken' | 'onCall'>>
@@ -211,21 +196,9 @@ describe('input of the client', () => {
   }
 
   readers('a callback URL', (callbackUrl) => refused({ callbackUrl }), [
-    '«{{»',
-    '«${»',
-    '«%7B»',
-    'https://«{a»',
-    'https://«<a»',
-    'https://«A»!',
-    'https://«A_»!',
-    'https://«A_.»!',
-    'https://«a.»!',
-    'https://«undefined.»',
-    'https://«a@»',
-    'https://app.example.com/«/»?"',
-    'https://app.example.com/«?»"',
-    'https:«/» ',
-    '« »',
+    ...['«{{»', '«${»', '«%7B»', '« »', 'https:«/» ', 'https://«{a»', 'https://«<a»', 'https://«A»!'],
+    ...['https://«A_»!', 'https://«A_.»!', 'https://«a.»!', 'https://«undefined.»', 'https://«a@»'],
+    ...['https://app.example.com/«/»?"', 'https://app.example.com/«?»"'],
   ])
 
   readers('a username', (name) => refused({ usernames: [name] }), ['« »x ', 'x« »', '«x»\n', '«x»,'])

@@ -41,18 +41,6 @@ const losing: [
 ]
 
 describe('without a logger and callbacks, losses are reported on console.error', () => {
-  test('a handler that throws', async () => {
-    await new DeliveryReceiver({ secrets }).onAny(fail).handle(post())
-    const fields = {
-      event: 'handler.failed',
-      subscriptionId: 4711,
-      notificationId: lowEnergyDelivery().notification.id,
-      type: 'lowEnergyAgentOpened',
-      err: expect.objectContaining({ message: 'no database' }),
-    }
-    expect(written()).toEqual([[expect.any(String), fields]])
-  })
-
   test('in these words: the reviewed page', async () => {
     const messages: Record<string, string> = {}
     const report = async (what: string, receiver: DeliveryReceiver, request: CallbackRequest) => {

@@ -1,6 +1,6 @@
 import { tracingChannel } from 'node:diagnostics_channel'
 import { ConnectionError } from 'notification-subscriber'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { channelFor, traced } from '../../src/shared/tracing.js'
 import { everythingShownBy } from '../support/secrets.js'
 
@@ -22,46 +22,32 @@ test('subscribers see start, end and error, and never the result', async () => {
   const events = ['start', 'end', 'asyncStart', 'asyncEnd', 'error'] as const
   const handlers = Object.fromEntries(events.map((event) => [event, note(event)])) as never
   subscribable.subscribe(handlers)
-  try {
-    await traced(
-      channel,
-      () => ({ attempt: 1 }),
-      async () => 'a secret',
-    )
-    expect(seen).toEqual(['start', 'end', 'asyncStart', 'asyncEnd'])
-    expect(contexts).toEqual(Array.from({ length: 4 }, () => ({ attempt: 1 })))
-    const failure = new ConnectionError('failed', { requestSent: false })
-    const throws = () => {
-      throw failure
-    }
-    for (const run of [() => Promise.reject(failure), throws]) {
-      seen.length = 0
-      await expect(traced(channel, () => ({ attempt: 2 }), run)).rejects.toBe(failure)
-      expect(seen).toEqual(['start', 'end', 'error', 'asyncStart', 'asyncEnd'])
-      expect(contexts.at(-1)).toEqual({ attempt: 2, error: failure })
-    }
-  } finally {
-    subscribable.unsubscribe(handlers)
+  onTestFinished(() => void subscribable.unsubscribe(handlers))
+  const works = async () => 'a secret'
+  await traced(channel, () => ({ attempt: 1 }), works)
+  expect(seen).toEqual(['start', 'end', 'asyncStart', 'asyncEnd'])
+  expect(contexts).toEqual(Array.from({ length: 4 }, () => ({ attempt: 1 })))
+  const failure = new ConnectionError('failed', { requestSent: false })
+  const throws = () => {
+    throw failure
+  }
+  for (const run of [() => Promise.reject(failure), throws]) {
+    seen.length = 0
+    await expect(traced(channel, () => ({ attempt: 2 }), run)).rejects.toBe(failure)
+    expect(seen).toEqual(['start', 'end', 'error', 'asyncStart', 'asyncEnd'])
+    expect(contexts.at(-1)).toEqual({ attempt: 2, error: failure })
   }
 })
 
 test("what a user's function throws is published by its name alone: its message may hold a secret", async () => {
   const errors: unknown[] = []
-  const handlers = { error: (context: { error?: unknown }) => errors.push(context.error) }
-  subscribable.subscribe(handlers as never)
-  try {
-    for (const thrown of [new TypeError('s3cret'), 's3cret']) {
-      await expect(
-        traced(
-          channel,
-          () => ({}),
-          () => Promise.reject(thrown),
-        ),
-      ).rejects.toBe(thrown)
-    }
-    expect(errors).toMatchObject([{ name: 'TypeError' }, { name: 'string' }])
-    expect(everythingShownBy(errors)).not.toContain('s3cret')
-  } finally {
-    subscribable.unsubscribe(handlers as never)
+  const handlers = { error: (context: { error?: unknown }) => errors.push(context.error) } as never
+  subscribable.subscribe(handlers)
+  onTestFinished(() => void subscribable.unsubscribe(handlers))
+  for (const thrown of [new TypeError('s3cret'), 's3cret']) {
+    const fails = () => Promise.reject(thrown)
+    await expect(traced(channel, () => ({}), fails)).rejects.toBe(thrown)
   }
+  expect(errors).toMatchObject([{ name: 'TypeError' }, { name: 'string' }])
+  expect(everythingShownBy(errors)).not.toContain('s3cret')
 })

@@ -1,17 +1,13 @@
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { backoffMs, settlesWithin, withTimeLimit } from '../../src/shared/waits.js'
 
 test('work that settles in time settles the wait, and leaves no timer', async () => {
   vi.useFakeTimers()
-  try {
-    await expect(withTimeLimit(10, Promise.resolve('done'), () => new Error('late'))).resolves.toBe('done')
-    await expect(
-      withTimeLimit(10, Promise.reject(new Error('failed')), () => new Error('late')),
-    ).rejects.toThrow('failed')
-    expect(vi.getTimerCount()).toBe(0)
-  } finally {
-    vi.useRealTimers()
-  }
+  onTestFinished(() => void vi.useRealTimers())
+  const late = () => new Error('late')
+  await expect(withTimeLimit(10, Promise.resolve('done'), late)).resolves.toBe('done')
+  await expect(withTimeLimit(10, Promise.reject(new Error('failed')), late)).rejects.toThrow('failed')
+  expect(vi.getTimerCount()).toBe(0)
 })
 
 test('longer work is given up, and its later failure is no unhandled rejection', async () => {

@@ -13,17 +13,8 @@ const anyText = fc.oneof(
 const headerText = fc.string({ unit: fc.constantFrom(...'aZ7-_+%&= ,;:"é\r\n') })
 const headerName = fc.oneof(
   fc.string({ unit: fc.constantFrom('a', 'B', '-', '_', '1'), minLength: 1, maxLength: 8 }),
-  fc.constantFrom(
-    'token',
-    'Token',
-    'X-Region',
-    '__proto__',
-    'constructor',
-    'username',
-    'Host',
-    'content-type',
-    'authorization',
-  ),
+  fc.constantFrom('token', 'Token', 'X-Region', '__proto__', 'constructor', 'username'),
+  fc.constantFrom('Host', 'content-type', 'authorization'),
   anyText,
 )
 const pairs = fc.dictionary(headerName, fc.oneof(headerText, anyText), { maxKeys: 4 })

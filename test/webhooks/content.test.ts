@@ -1,7 +1,7 @@
 /** What is read of a body, whatever its headers say: one table through every way in. */
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { DeliveryReceiver, safeParseDelivery } from 'notification-subscriber/webhooks'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { expectPage } from '../support/message-page.js'
 import { lowEnergyDelivery } from './deliveries.js'
 import { authenticated, recordingOnInvalid, secrets, transports } from './support.js'
@@ -153,15 +153,12 @@ test('parseDelivery reads the same bodies, unless they are compressed, or in a c
   }
 })
 
-describe('where something is missing', () => {
-  afterEach(() => void vi.unstubAllGlobals())
-
-  test('no decoder is made before the first body', async () => {
-    const decoder = vi.fn()
-    vi.stubGlobal('TextDecoder', decoder)
-    vi.resetModules()
-    const { DeliveryReceiver } = await import('notification-subscriber/webhooks')
-    new DeliveryReceiver({ secrets })
-    expect(decoder).not.toHaveBeenCalled()
-  })
+test('no decoder is made before the first body', async () => {
+  const decoder = vi.fn()
+  onTestFinished(() => void vi.unstubAllGlobals())
+  vi.stubGlobal('TextDecoder', decoder)
+  vi.resetModules()
+  const { DeliveryReceiver } = await import('notification-subscriber/webhooks')
+  new DeliveryReceiver({ secrets })
+  expect(decoder).not.toHaveBeenCalled()
 })
