@@ -194,7 +194,7 @@ export const headersSchema = z.lazy(() =>
 function associatedValuesSchema(reserved: readonly (readonly [names: readonly string[], why: string])[]) {
   const reasons = new Map(reserved.flatMap(([names, why]) => names.map((name) => [name, why])))
   return z
-    .custom<AssociatedValues>(isRecord, 'must be an object of names and values')
+    .custom<AssociatedValues>(isRecord, 'must be a plain object of names and values')
     .check(({ value: values, issues }) => {
       const seen = new Set<string>()
       for (const name of Object.keys(values)) {
@@ -217,8 +217,12 @@ function associatedValuesSchema(reserved: readonly (readonly [names: readonly st
     .meta({ type: 'object', additionalProperties: { type: 'string' } })
 }
 
+/** A Map, `Headers` or a promise shows no names: its values would be left out without a word. */
 function isRecord(values: unknown): boolean {
-  return typeof values === 'object' && values !== null && !Array.isArray(values)
+  if (typeof values !== 'object' || values === null || Array.isArray(values)) return false
+  const prototype: unknown = Object.getPrototypeOf(values)
+  const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null
+  return isPlain || Object.keys(values).length > 0
 }
 
 /** The most parameters and headers together; more could make a server refuse the callback (docs/receiver.md). */
