@@ -190,7 +190,7 @@ describe('examples that listen until Ctrl-C', () => {
     await example.line(/^\d+ of 200 users are done, 0 of them failed\.$/)
     await example.line(/^200 of 200 users are subscribed\.$/)
     await example.line(/^Notification lowEnergyAgentOpened: .*"username":"agent-7"/)
-    expect(await example.get('/readyz')).toMatchObject({ status: 200 })
+    for (const path of ['/livez', '/readyz']) expect(await example.get(path)).toMatchObject({ status: 200 })
     expect(await example.get('/status')).toEqual({
       status: 200,
       text: '{"counts":{"active":200,"unproven":0,"conflict":0,"failing":0},"problems":[],"waiting":0}',
