@@ -183,9 +183,9 @@ function routesOf(options: ResolvedEmulatorOptions, { tokens, store }: ServicePa
  */
 function variableIn(target: string, path: string): string | undefined {
   const text = path.includes('?') ? target : target.replace(/\?.*/s, '')
-  const [, before = '', variable, after = ''] = /^([^{]*)\{(\w+)\}(.*)$/.exec(path) ?? []
-  if (variable === undefined) return text === path ? '' : undefined
+  const [before = '', after] = path.split(/\{\w+\}/)
+  if (after === undefined) return text === before ? '' : undefined
   if (!text.startsWith(before) || !text.endsWith(after)) return undefined
   const value = text.slice(before.length, text.length - after.length)
-  return (variable === 'subscriptionId' ? /^\d+$/ : /^[^/]+$/).test(value) ? value : undefined
+  return (path.includes(idPlace) ? /^\d+$/ : /^[^/]+$/).test(value) ? value : undefined
 }

@@ -149,7 +149,7 @@ function readUpdate(
   rules: Rules,
 ): Record<string, string> {
   const form = fieldsIn(format, body)
-  if (idField !== undefined) form.delete(idField)
+  form.delete(idField ?? '')
   for (const field of subscriptionFields) {
     if (form.has(field)) throw invalid(`${field} is no parameter and cannot be changed`)
   }

@@ -101,12 +101,7 @@ export class TokenIssuer {
   /** Whether this issuer made the token, and it is neither expired nor revoked. */
   async accepts(token: string): Promise<boolean> {
     try {
-      const { payload } = await jwtVerify<{ exp_ms: number }>(token, this.#keys.publicKey, {
-        issuer: this.#issuer,
-        algorithms: ['ES256'],
-        clockTolerance: 0,
-        currentDate: new Date(Date.now()),
-      })
+      const { payload } = await jwtVerify<{ exp_ms: number }>(token, this.#keys.publicKey)
       return Date.now() < payload.exp_ms
     } catch {
       // The answer to every wrong token is the same.

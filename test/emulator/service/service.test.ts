@@ -37,6 +37,9 @@ describe('paths and methods (docs/service.md, Endpoints)', () => {
     '/v1/auth/realms/emulator/protocol/openid-connect/token',
     '/auth/realms/emulator/protocol/openid-connect/token/introspect',
     '/auth/realms//protocol/openid-connect/token',
+    '/auth/realms/a/b/protocol/openid-connect/token',
+    '/auth/realmx/emulator/protocol/openid-connect/token',
+    '/auth/realms/emulator/protocol/openid-connect/tokem',
   ])('%s is 404', async (path) => {
     const answer = await send(emulator, 'POST', path)
     const message = 'There is nothing at this path'
@@ -168,6 +171,8 @@ describe('the option `routes`: a service whose unsubscribe and update are elsewh
   test.each([
     ['form', form, '', 400],
     ['form', form, 'id=x', 400],
+    ['form', form, 'id=1x', 400],
+    ['form', form, 'id=x1', 400],
     ['form', form, '{"id":1}', 400],
     ['form', json, 'id=1', 415],
     ['form', form, 'id=99', 404],

@@ -114,9 +114,10 @@ describe('the token endpoint (docs/service.md, Endpoints)', () => {
   })
 
   test('answers 404 for another domain, and 405 to another method', async () => {
-    await using emulator = await startEmulator({ domain: 'acme' })
-    for (const other of ['other', '%zz']) {
-      const path = tokenPath(emulator).replace('acme', other)
+    await using emulator = await startEmulator({ domain: 'acme+' })
+    expect((await requestToken(emulator)).status).toBe(200)
+    for (const other of ['other', 'acme ', '%zz']) {
+      const path = tokenPath(emulator).replace('acme+', encodeURI(other).replace('%25', '%'))
       const answer = await send(emulator, 'POST', path, { headers: { 'content-type': form } })
       expect([answer.status, JSON.parse(answer.body)]).toEqual([
         404,
