@@ -5,6 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { freePort } from './listen.js'
 
 export interface RedisServerOptions {
@@ -109,28 +110,19 @@ export class RedisServer implements AsyncDisposable {
 }
 
 /** @throws with the last lines that Redis printed, if it ends instead of getting ready. */
-async function ready(child: ChildProcess): Promise<void> {
+async function ready(child: ChildProcess & { readonly stdout: Readable }): Promise<void> {
   const lines: string[] = []
-  let isReady = false
-  const failed = new Promise<never>((_, reject) => {
+  await new Promise<void>((resolve, reject) => {
     child.once('error', (cause) => reject(new Error(advice, { cause })))
     child.once('close', () => {
       reject(new Error(`redis-server ended before it was ready:\n${lines.slice(-10).join('\n')}`))
     })
-  })
-  // After Redis is ready, nothing waits for this any more.
-  failed.catch(() => {})
-  const started = new Promise<void>((resolve) => {
-    if (child.stdout === null) throw new Error('redis-server was started without a pipe for its output')
+    // Read to the end of the process, so that the pipe never fills.
     createInterface(child.stdout).on('line', (line) => {
-      // Read to the end of the process, so that the pipe never fills.
-      if (isReady) return
       lines.push(line)
-      isReady = line.includes('Ready to accept connections')
-      if (isReady) resolve()
+      if (line.includes('Ready to accept connections')) resolve()
     })
   })
-  await Promise.race([started, failed])
 }
 
 const advice =

@@ -5,6 +5,7 @@ import { expect, vi } from 'vitest'
 import type { Random } from '../../support/random.js'
 import { fastMs } from './fast-time.js'
 import type { KeeperProcesses } from './keeper-processes.js'
+import type { Scene } from './keeper-scene.js'
 
 const configurationReadMs = fastMs(30_000)
 const claimStaleMs = fastMs(120_000)
@@ -27,30 +28,17 @@ export const plan = {
 
 export type Disturbance = keyof typeof plan
 
-/** What happens around the keepers. */
-export interface DisturbanceContext {
-  /** A little of everything. */
-  change(): Promise<void>
-  /** The service ends some subscriptions. */
-  endSome(count: number): void
-  /** A user is missing from the roster. */
-  remove(username: string): Promise<void>
-}
-
 export class Disturbances implements Readonly<Record<Disturbance, () => Promise<void>>> {
+  readonly #scene: Scene
   readonly #emulator: Emulator
   readonly #keepers: KeeperProcesses
   readonly #random: Random
-  readonly #context: DisturbanceContext
 
-  constructor(
-    { emulator, keepers, random }: { emulator: Emulator; keepers: KeeperProcesses; random: Random },
-    context: DisturbanceContext,
-  ) {
-    this.#emulator = emulator
-    this.#keepers = keepers
+  constructor(scene: Scene, random: Random) {
+    this.#scene = scene
+    this.#emulator = scene.emulator
+    this.#keepers = scene.keepers
     this.#random = random
-    this.#context = context
   }
 
   async killed(): Promise<void> {
@@ -64,14 +52,14 @@ export class Disturbances implements Readonly<Record<Disturbance, () => Promise<
     // Less than the two minutes after which a claim is taken over.
     const delayMs = this.#random.upTo(claimStaleMs * 0.8)
     this.#emulator.injectFault('create', { delayMs }, { times: 3 })
-    this.#context.endSome(3)
+    this.#scene.endSome(3)
     let username: string | undefined
     for (let tries = 0; tries < 200 && username === undefined; tries++) {
       await pause(10)
       username = this.#usernameInFlight()
     }
     for (let index = 0; index < this.#keepers.count; index++) await this.#keepers.restart(index)
-    if (username !== undefined && this.#random.chance(0.5)) await this.#context.remove(username)
+    if (username !== undefined && this.#random.chance(0.5)) await this.#scene.remove(username)
   }
 
   async allKilled(): Promise<void> {
@@ -89,7 +77,7 @@ export class Disturbances implements Readonly<Record<Disturbance, () => Promise<
     await this.#atMoment(() => {
       stopped = this.#keepers.stop(index)
     })
-    await this.#context.change()
+    await this.#scene.change()
     await pause(claimStaleMs + this.#random.upTo(claimStaleMs / 2))
     stopped?.resume()
     await pause(this.#random.upTo(300))
@@ -97,9 +85,9 @@ export class Disturbances implements Readonly<Record<Disturbance, () => Promise<
 
   async cutOff(): Promise<void> {
     const link = this.#keepers.cutOff(this.#anyPlace(), this.#random.chance(0.5) ? 'cut' : 'hold')
-    await this.#context.change()
+    await this.#scene.change()
     await pause(this.#random.upTo(claimStaleMs))
-    await this.#context.change()
+    await this.#scene.change()
     link.mend()
     await pause(this.#random.upTo(500))
   }

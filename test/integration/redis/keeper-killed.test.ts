@@ -19,7 +19,7 @@ test.each(processCounts)(
     await using redis = await RedisServer.start()
     await using scene = await Scene.start({ redis, random, processes })
     const { emulator, keepers } = scene
-    const disturbances = new Disturbances({ emulator, keepers, random }, scene)
+    const disturbances = new Disturbances(scene, random)
 
     const deck = Object.entries(plan).flatMap(([each, times]) => new Array(times).fill(each as Disturbance))
     for (const disturbance of random.shuffled<Disturbance>(deck)) {
