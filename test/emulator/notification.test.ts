@@ -1,7 +1,9 @@
 import { documentedNotificationTypes, parseDelivery } from 'notification-subscriber'
-import { startEmulator } from 'notification-subscriber/emulator'
+import { type EmulatedNotification, startEmulator } from 'notification-subscriber/emulator'
 import { expect, test } from 'vitest'
 import { InvalidRequestError } from '../../src/errors.js'
+import { failureOf } from '../support/failure.js'
+import { expectPage, problemsIn } from '../support/message-page.js'
 import { created, Receiver } from './support.js'
 
 test('every documented type needs no more than a user, and is valid', async () => {
@@ -47,19 +49,26 @@ test('a payload that changes while its callback waits is delivered as it was', a
 const cyclic: { self?: object } = {}
 cyclic.self = cyclic
 
-test.each<[string, object, string[]]>([
-  ['a type that is not documented, without a category', { type: 'brandNew' }, ['type']],
-  ['a misspelt type, without a category', { type: 'lowEnergyAgentOpen' }, ['type']],
-  ['no type', { type: '', category: 'behavioral' }, ['type']],
-  ['a delivered type as the category', { type: 'x', category: 'cxScoreUpdated' }, ['category']],
-  ['no user', { username: undefined }, ['username']],
-  ['a list as the payload', { payload: [] }, ['payload']],
-  ['a payload that JSON cannot hold', { payload: cyclic }, ['payload']],
-  ['a time that is no integer', { time: 1.5 }, ['time']],
-  ['a field that does not exist', { version: '2' }, []],
-])('is refused with %s', async (_, changes, path) => {
+const problems = {
+  'a type that is not documented, without a category': { type: 'brandNew' },
+  'a misspelt type, without a category': { type: 'lowEnergyAgentOpen' },
+  'no type': { type: '', category: 'behavioral' },
+  'a delivered type as the category': { type: 'x', category: 'cxScoreUpdated' },
+  'no user': { username: undefined },
+  'a list as the payload': { payload: [] },
+  'a payload that JSON cannot hold': { payload: cyclic },
+  'a time that is no integer': { time: 1.5 },
+  'a field that does not exist': { version: '2' },
+}
+
+test('what cannot be delivered is refused, with the place and the reason of each problem', async () => {
   await using emulator = await startEmulator()
-  const refused = emulator.notify({ type: 'cxScoreUpdated', username: 'a', ...changes })
-  await expect(refused).rejects.toBeInstanceOf(InvalidRequestError)
-  await expect(refused).rejects.toMatchObject({ code: 'INVALID_REQUEST', issues: [{ path }] })
+  const messages: Record<string, string> = {}
+  for (const [name, changes] of Object.entries(problems)) {
+    const notification = { type: 'cxScoreUpdated', username: 'a', ...changes } as EmulatedNotification
+    const error = await failureOf(emulator.notify(notification))
+    expect(error).toBeInstanceOf(InvalidRequestError)
+    messages[name] = problemsIn(error)
+  }
+  await expectPage('problems-of-notifications', messages)
 })

@@ -31,6 +31,11 @@ test.each<[Omit<PlannedFault, 'id'>, string]>([
     { operation: 'token', fault: { reset: 'after-processing' }, times: 1 },
     'The next token request: answer lost',
   ],
+  [
+    { operation: 'update', fault: { reset: 'before-processing' }, times: 1 },
+    'The next update request: connection lost at once',
+  ],
+  [{ operation: 'create', fault: { malformedBody: true }, times: 1 }, 'The next create request: broken body'],
 ])('a planned fault says which answers fail, and how: %j', (planned, sentence) => {
   expect(plannedInWords({ id: 1, ...planned } as PlannedFault)).toBe(sentence)
 })
