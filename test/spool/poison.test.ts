@@ -1,5 +1,5 @@
 /** What begins carefully after a process ended; `killed.test.ts` ends processes. */
-import { readdir, writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { StuckDelivery } from 'notification-subscriber/spool'
 import { expect, test } from 'vitest'
@@ -47,6 +47,31 @@ test('after a process was killed, as many as it may have had in flight are deliv
   await using next = await folder.open({ deliver })
   await until(() => next.size === 0)
   expect(most).toEqual([1, 2])
+})
+
+test('each suspect and each repetition is counted on the disk before its call, and nothing else', async () => {
+  await using folder = await spoolFolder()
+  await folder.leave(numbered(1), numbered(2))
+  await leaveLock(folder.path, 1)
+  const [name = ''] = await folder.names(/closed$/)
+  const counted: string[][] = []
+  await inVirtualTime(async () => {
+    await using spool = await folder.open({
+      deliver: async ({ notification: { id } }) => {
+        const states = (await readFile(join(folder.path, name), 'latin1')).matchAll(
+          /^\+0*(\d+) \d+ \d+ (\d) /gm,
+        )
+        counted.push([id, ...Array.from(states, ([, attempts, crashes]) => `${attempts} and ${crashes}`)])
+        if (counted.length === 1) throw new Error('away')
+      },
+    })
+    await until(() => spool.size === 0)
+  })
+  expect(counted).toEqual([
+    ['n1', '1 and 2', '0 and 0'],
+    ['n2', '1 and 0', '0 and 0'],
+    ['n1', '2 and 1'],
+  ])
 })
 
 test('what a killed process was repeating stands alone among the repetitions, wherever it stands', async () => {
