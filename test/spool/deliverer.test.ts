@@ -142,6 +142,7 @@ describe('a delivery that fails', () => {
     expect([delivered.length, disk.failures]).toEqual([done, 1])
     await pass(3 * second)
     expect([delivered.length, spool.size]).toEqual([done + 1, 0])
+    expect(await lettersOf(spool)).toEqual([])
   })
 
   test('is reported once an hour from the tenth failure on, and never given up unasked', async () => {

@@ -175,7 +175,11 @@ describe.concurrent('a disk that is slow', () => {
     expect(await callBack(spool, numbered(1), { ackTimeoutMs: 50 })).toBe(204)
     const large = numbered(2, { text: 'x'.repeat(2 ** 20) })
     const results = Array.from({ length: 70 }, () => keep(spool, large))
-    await expect(results.at(-1)).rejects.toMatchObject({ code: 'SPOOL', reason: 'disk' })
+    await expect(results.at(-1)).rejects.toMatchObject({
+      code: 'SPOOL',
+      reason: 'disk',
+      message: expect.stringMatching(/^The disk is too slow: \d{8} bytes wait for it/),
+    })
     isSlow = false
     const settled = await Promise.allSettled(results)
     const kept = settled.filter(({ status }) => status === 'fulfilled').length
