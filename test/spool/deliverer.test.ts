@@ -339,7 +339,7 @@ describe('deliveries that fail for ever', () => {
       failures += 1
       throw new Error('away')
     }
-    await using spool = await folder.open({ deliver, concurrency })
+    await using spool = await folder.open({ deliver, concurrency, deliverTimeoutMs: 24 * hour })
     await Promise.all([1, 2, 3, 4, 5, 6].map((id) => keep(spool, numbered(id))))
     await passUntil(() => running === most)
     await pass(5 * second)
