@@ -346,6 +346,7 @@ describe.concurrent('options', () => {
       unknown: 1,
     } as never).catch((reason) => reason)
     expect(error).toBeInstanceOf(ConfigurationError)
+    expect(error.issues).toContainEqual({ path: ['path'], message: 'is empty: name a folder' })
     expect(error.issues.map(({ path }: { path: unknown[] }) => path.join('.')).toSorted()).toEqual(
       ['', 'concurrency', 'deliver', 'deliverTimeoutMs', 'maxBytes', 'path'].toSorted(),
     )
