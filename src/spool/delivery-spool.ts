@@ -243,11 +243,9 @@ export async function openFolder(options: FolderOptions, files: SpoolFiles = fs)
   await prepareFolder(path, files)
   const lock = await lockFolder(path, concurrency)
   const store = new SpoolStore(new SpoolFolder(path, files, reports), maxBytes)
-  try {
-    await store.open()
-  } catch (cause) {
+  await store.open().catch(async (cause) => {
     await lock.release()
     throw cause
-  }
+  })
   return { path, reports, concurrency, lock, store }
 }

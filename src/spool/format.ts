@@ -48,7 +48,8 @@ export interface EntryContent {
 export type StoredEntry = EntryContent & EntryState
 
 const lineBreak = 0x0a
-export const stateBytes = stateOf(untried).length
+const untriedState = stateOf(untried)
+export const stateBytes = untriedState.length
 const doneState = '-'.repeat(stateBytes)
 
 /** State, sum, and a space after each. */
@@ -103,6 +104,7 @@ export function stateOf({ attempts, dueAt, reportedAt, crashes }: EntryState, is
 
 /** `undefined` for one that is not exactly as {@link stateOf} makes it. */
 function parseState(state: string): EntryState | undefined {
+  if (state === untriedState) return untried
   const [attempts = 0, dueAt = 0, reportedAt = 0, crashes = 0] = state.split(' ').map(Number)
   const parsed = { attempts, dueAt, reportedAt, crashes }
   return stateOf(parsed) === state ? parsed : undefined
@@ -152,8 +154,8 @@ export function contentOf(bytes: Buffer, fileId: number, size = bytes.length) {
     if (!isNew || !isInPlace || !(isDone || state)) damagedAt.push(start)
     if (!isNew || isDone) continue
     seen.add(content.id)
-    // A delivery whose state is damaged counts as never tried.
-    entries.push({ ...content, ...(state ?? untried), offset: start, length: line.length })
+    // A damaged state counts as never tried. Not spread into a new object, which takes longer than all else here.
+    entries.push(Object.assign(content, state ?? untried, { offset: start, length: line.length }))
   }
   const isWhole = bytes.length === size && nextStart === size + 1
   if (!isWhole && damagedAt.length === 0) damagedAt.push(Math.min(bytes.length, size))

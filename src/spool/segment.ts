@@ -19,7 +19,7 @@ export interface Entry extends StoredEntry {
   /** Where its line is in the file, in bytes. */
   readonly offset: number
   readonly length: number
-  isDone: boolean
+  isDone?: true
 }
 
 /** Entries whose states are this close share one write, in bytes. */
@@ -132,7 +132,7 @@ export class Segment {
     // What is added meanwhile is read next.
     const [from, to, unread] = [this.#readTo, this.size, this.unread]
     const { entries, damagedAt } = contentOf(await this.#read(from, to - from), this.id, to - from)
-    const found = entries.map((one) => ({ ...one, segment: this, offset: from + one.offset, isDone: false }))
+    const found = entries.map((one) => Object.assign(one, { segment: this, offset: from + one.offset }))
     for (const entry of found) this.#entries.set(entry.offset, entry)
     this.unread -= unread
     if (this.unread === 0) this.#oldestUnreadAt = Number.POSITIVE_INFINITY

@@ -131,9 +131,9 @@ export class SpoolStore {
   add(text: string, traceparent?: string): Promise<void> {
     const bytes = Buffer.byteLength(text)
     return this.#whileUnwritten(bytes, () => {
+      let used = this.letters.keptBytes
       // The next append empties a segment in which nothing waits.
-      const waiting = [...this.#segments].filter(({ count }) => count > 0)
-      const used = waiting.reduce((sum, { size }) => sum + diskBytesOf(size), this.letters.keptBytes)
+      for (const { count, size } of this.#segments) used += count > 0 ? diskBytesOf(size) : 0
       if (used + diskBytesOf(this.#unwrittenBytes) > this.#maxBytes) {
         const message = `The spool is full: ${used} bytes wait, and maxBytes is ${this.#maxBytes}.`
         throw new SpoolError(message, { reason: 'full' })
