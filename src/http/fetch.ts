@@ -3,8 +3,15 @@ import { BoundedBytes, readInto } from '../shared/bounded-bytes.js'
 import { isStatus, isSuccess } from '../shared/statuses.js'
 import { settlesWithin } from '../shared/waits.js'
 import { provesUnsent } from './connection-error.js'
-import { errorBodyMs, type HttpRequest, type HttpResponse, maxBodyBytes, type Transport } from './exchange.js'
-import { type Head, thrownAnswer } from './thrown-answer.js'
+import {
+  errorBodyMs,
+  type HttpRequest,
+  type HttpResponse,
+  maxBodyBytes,
+  responseOf,
+  type Transport,
+} from './exchange.js'
+import { foreignAnswer, type Head, thrownAnswer } from './foreign-answer.js'
 
 /** The part of `fetch` that the client uses: `globalThis.fetch`, undici's and node-fetch's all fit. */
 export type FetchLike = (
@@ -61,19 +68,8 @@ export interface DispatcherLike {
 /** For runtimes without undici, and for mocks that replace `globalThis.fetch`. */
 export function fetchTransport(fetch: FetchLike): Transport {
   return transportOn(async ({ address, body, headers, method }, signal) => {
-    const answer = await fetch(address.url, {
-      method,
-      headers,
-      ...(body !== undefined && { body }),
-      signal,
-      redirect: 'manual',
-      cache: 'no-store',
-    })
-    return {
-      status: answer.status,
-      header: (name) => answer.headers?.get(name) ?? undefined,
-      pieces: piecesOf(answer),
-    }
+    const init = { method, headers, ...(body !== undefined && { body }), signal } as const
+    return foreignAnswer(await fetch(address.url, { ...init, redirect: 'manual', cache: 'no-store' }))
   })
 }
 
@@ -101,7 +97,7 @@ function transportOn(ask: (request: HttpRequest, signal: AbortSignal) => Promise
     if (!isStatus(head.status)) {
       throw new Error('the answer is no response: it has no HTTP status')
     }
-    const response = await responseOf(head)
+    const response = await readAnswer(head)
     if (!response.bodyComplete) controller.abort()
     return response
   }
@@ -120,25 +116,11 @@ function transportOn(ask: (request: HttpRequest, signal: AbortSignal) => Promise
 }
 
 /** Reads the body of an answer. @throws the error of a body that breaks off, if the answer is a success */
-export async function responseOf({ header, pieces, status }: Head): Promise<HttpResponse> {
+export async function readAnswer(head: Head): Promise<HttpResponse> {
   const bytes = new BoundedBytes(maxBodyBytes)
-  const reading = readInto(bytes, pieces)
-  const bodyComplete = isSuccess(status)
+  const reading = readInto(bytes, head.pieces)
+  const bodyComplete = isSuccess(head.status)
     ? await reading
     : (await settlesWithin(errorBodyMs, reading)) && (await reading.catch(() => false))
-  return { status, header, body: new TextDecoder().decode(bytes.bytes), bodyComplete }
-}
-
-async function* piecesOf(
-  response: FetchResponseLike & { readonly bodyUsed?: unknown },
-): AsyncGenerator<Uint8Array> {
-  const { body, bodyUsed } = response
-  if (bodyUsed === true) throw new TypeError('the Response was read before: a mock makes one for each call')
-  if (body === null) return
-  if (isAsyncIterable(body)) yield* body
-  else yield new TextEncoder().encode(await response.text())
-}
-
-function isAsyncIterable(body: unknown): body is AsyncIterable<Uint8Array> {
-  return typeof body === 'object' && body !== null && Symbol.asyncIterator in body
+  return responseOf(head, bytes.bytes, bodyComplete)
 }

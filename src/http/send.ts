@@ -311,6 +311,9 @@ function isRepeated(outcome: Answer | ConnectionError, isRepeatable: boolean): b
   return isBusy(outcome.status) || (isRepeatable && isOutcomeOpen(outcome.status))
 }
 
+/** Bytes that are no UTF-8, or control characters: the body is still encoded. */
+const unreadable = /\ufffd|(?!\s)\p{Cc}/u
+
 /** @param secrets - those of the request */
 function answerOf(
   { address, action, secretsIn }: UnauthorizedRequest,
@@ -323,7 +326,7 @@ function answerOf(
     return secretsIn === undefined ? rest : redactTokens(rest)
   }
   const sentEncoding = header('content-encoding')
-  const encoding = sentEncoding && sentEncoding !== 'identity' ? excerpt(shown(sentEncoding), 50) : undefined
+  const encoding = sentEncoding && unreadable.test(body) ? excerpt(shown(sentEncoding), 50) : undefined
   const howEncoded = () => `is encoded as ${encoding}, which the request did not ask for`
   return {
     url: address.shown,
@@ -362,12 +365,16 @@ function parseRetryAfterMs(value: string | undefined, sent: string | undefined):
   if (text === undefined || text.length > 100) return undefined
   // A value with more digits is ignored: it would be centuries.
   if (/^\d{1,10}$/.test(text)) return Number(text) * 1_000
-  // An HTTP date begins with the name of a day. Without this check Date.parse would read "1.5" or "-1" as years.
-  if (!/^[A-Z][a-z]{2,8},? /.test(text)) return undefined
-  // The form of C's `asctime` has no zone, and is GMT like the others (RFC 9110 section 5.6.7).
-  const date = Date.parse(/\d\d:\d\d \d{4}$/.test(text) ? `${text} GMT` : text)
-  const now = Date.parse(sent ?? '') || Date.now()
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now)
+  const at = parseDate(text)
+  return Number.isNaN(at) ? undefined : Math.max(0, at - (parseDate(sent) || Date.now()))
+}
+
+/** An HTTP date in one of its three forms (RFC 9110 section 5.6.7), or `NaN`. */
+function parseDate(text = ''): number {
+  // It begins with the name of a day. Without this check Date.parse would read "1.5" or "-1" as years.
+  if (!/^[A-Z][a-z]{2,8},? /.test(text)) return Number.NaN
+  // The form of C's `asctime` has no zone, and is GMT like the others.
+  return Date.parse(/\d\d:\d\d \d{4}$/.test(text) ? `${text} GMT` : text)
 }
 
 /** Headers in which services, load balancers and networks name a request. */

@@ -9,10 +9,17 @@ import { certificatesIn, messageOf } from '../shared/text.js'
 import { configurationError } from '../shared/validation.js'
 import { isMockedReset, isRefusedHandshake } from './connection-error.js'
 import type { Awaited, Deadline } from './deadline.js'
-import { errorBodyMs, type HttpResponse, maxBodyBytes, type NoResponse, type Transport } from './exchange.js'
-import { type DispatcherLike, dispatcherTransport, responseOf } from './fetch.js'
+import {
+  errorBodyMs,
+  type HttpResponse,
+  maxBodyBytes,
+  type NoResponse,
+  responseOf,
+  type Transport,
+} from './exchange.js'
+import { type DispatcherLike, dispatcherTransport, readAnswer } from './fetch.js'
+import { thrownAnswer } from './foreign-answer.js'
 import { configuredProxy, type HttpProxy, proxyPool } from './proxy.js'
-import { thrownAnswer } from './thrown-answer.js'
 
 type Undici = typeof import('undici')
 
@@ -240,7 +247,7 @@ class ResponseHandler implements Dispatcher.DispatchHandler, Awaited {
     const status = this.#pending?.status ?? 0
     const thrown = status === 0 ? thrownAnswer(error) : undefined
     if (status !== 0 && !isSuccess(status)) this.#answer(false)
-    else if (thrown !== undefined) void responseOf(thrown).then(this.#end()?.resolve)
+    else if (thrown !== undefined) void readAnswer(thrown).then(this.#end()?.resolve)
     // A mock resets without a connection: the request counts as sent.
     else {
       const wasSent = this.phase === 'answer' && !(status === 0 && isRefusedHandshake(error))
@@ -266,7 +273,7 @@ class ResponseHandler implements Dispatcher.DispatchHandler, Awaited {
     if (pending === undefined) return
     const { body, headers, status } = pending
     const header = (name: string) => firstOf(headers[name])
-    pending.resolve({ status, header, body: new TextDecoder().decode(body.bytes), bodyComplete })
+    pending.resolve(responseOf({ status, header }, body.bytes, bodyComplete))
   }
 
   /** Releases what the handler holds; a second call returns nothing. */

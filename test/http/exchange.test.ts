@@ -1,4 +1,5 @@
 /** What every transport is given, and what is read of its answers. */
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import type { NotificationClientOptions } from 'notification-subscriber'
 import { Dispatcher } from 'undici'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -165,6 +166,30 @@ describe.each(Object.entries(transports))('over %s', (_name, transport) => {
     const { client } = clientAnswered(201, [' '.repeat(limit), '{"subscription_id":1}'])
     const issues = [{ path: [], message: 'is incomplete or too long' }]
     await expect(client.createSubscription(subscription)).rejects.toMatchObject({ issues })
+  })
+
+  test.each<[string, (text: string) => Uint8Array]>([
+    ['gzip', gzipSync],
+    ['deflate', deflateSync],
+    ['br', brotliCompressSync],
+    ['identity', Buffer.from],
+    ['gzip', Buffer.from],
+  ])('a body that nobody asked to compress is decompressed: %s', async (encoding, encode) => {
+    const headers = { 'content-encoding': encoding }
+    const { client: creates } = clientAnswered(201, [encode('{"subscription_id":7}')], headers)
+    await expect(creates.createSubscription(subscription)).resolves.toEqual({ subscriptionId: 7 })
+    const page =
+      '<html><head><title>404 Not Found</title></head><body><center><h1>404 Not Found</h1></center>'
+    const { client } = clientAnswered(404, [encode(page)], headers)
+    await expect(client.unsubscribe(7)).rejects.toMatchObject({ intermediary: 'nginx', body: page })
+  })
+
+  test('a body that has more than 1 MiB when decompressed is not decompressed', async () => {
+    const bomb = gzipSync('x'.repeat(limit + 1))
+    const { client } = clientAnswered(400, [bomb], { 'content-encoding': 'gzip' })
+    await expect(client.unsubscribe(7)).rejects.toMatchObject({
+      body: '[the body is encoded as gzip, which the request did not ask for]',
+    })
   })
 
   const broken = Object.assign(new Error('terminated'), { code: 'UND_ERR_SOCKET' })

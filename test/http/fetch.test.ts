@@ -1,4 +1,5 @@
 /** What a caller's `fetch` may be and do. What holds for every transport is in messages.test.ts. */
+import assert from 'node:assert'
 import { describe, expect, test } from 'vitest'
 import { failureOf } from '../support/failure.js'
 import { fakeService, subscription } from '../support/fake-service.js'
@@ -8,6 +9,10 @@ const auth = { getAccessToken: () => 'token' }
 async function* breakingOff() {
   yield new TextEncoder().encode('what arrived')
   throw new Error('terminated')
+}
+
+async function* inText() {
+  yield* ['{"a"', ':1}']
 }
 
 describe('a fetch may answer with', () => {
@@ -25,6 +30,26 @@ describe('a fetch may answer with', () => {
   ])('a body that is %s', async (_name, body, expected) => {
     const client = clientOn({ status: 400, ...(body !== undefined && { body }) })
     await expect(client.unsubscribe(1)).rejects.toMatchObject({ body: expected, retryAfterMs: undefined })
+  })
+
+  test.each<[string, object]>([
+    ['headers that are an object', { headers: { 'Retry-After': '7' } }],
+    ['headers that are a Map', { headers: new Map([['retry-after', '7']]) }],
+    ['headers that are pairs', { headers: [['retry-after', '7']] }],
+    ['json() only', { headers: { 'retry-after': '7' }, text: undefined, json: async () => ({ a: 1 }) }],
+    ['pieces of text', { headers: { 'retry-after': '7' }, body: inText() }],
+  ])('%s', async (_name, answer) => {
+    const client = clientOn({ status: 400, text: async () => '{"a":1}', ...answer })
+    await expect(client.unsubscribe(1)).rejects.toMatchObject({ body: '{"a":1}', retryAfterMs: 7_000 })
+  })
+
+  test.each<[string, object | null]>([
+    ['null', null],
+    ['with a get that throws', { get: () => assert.fail() }],
+    ['with values that are no text', { get: () => 7 }],
+  ])('headers that are unusable, which count as none: %s', async (_name, headers) => {
+    const client = clientOn({ status: 400, headers })
+    await expect(client.unsubscribe(1)).rejects.toMatchObject({ status: 400, retryAfterMs: undefined })
   })
 
   test('199, after which a body that breaks off keeps what arrived, too', async () => {

@@ -328,7 +328,7 @@ test('messages about answers of the service', async () => {
     'create: 201 without an id': to(create, answered(201, '{}')),
     'create: 201 with what is no JSON': to(create, answered(201, '{"subscription_id": 12')),
     'create: 201 without a body': to(create, answered(201, '')),
-    'create: 201 with an encoded body': to(create, answered(201, 'x', { 'content-encoding': 'gzip' })),
+    'create: 201 with an encoded body': to(create, answered(201, '\u001f', { 'content-encoding': 'gzip' })),
     'create: 200 with a page': to(create, answered(200, page)),
     'recreate: 200 with a page after a lost answer': to(recreate, (count) =>
       count === 1 ? answered(502)() : answered(200, page)(),
@@ -378,7 +378,7 @@ test('messages about tokens', async () => {
     invalid_scope: refused({ error: 'invalid_scope' }),
     '200 with a page': to(answered(200, page)),
     '200 with what is no token': to(answered(200, '{"token_type":"mac"}')),
-    '200 with an encoded body': to(answered(200, 'x', { 'content-encoding': 'gzip' })),
+    '200 with an encoded body': to(answered(200, '\u001f', { 'content-encoding': 'gzip' })),
     'user name and password': () =>
       fakeService()
         .client({ auth: { username: 'u', password: 'p' } })

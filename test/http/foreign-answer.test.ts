@@ -9,16 +9,32 @@ import { baseUrl, subscription } from '../support/fake-service.js'
 const body = '{"message":"username alice is unknown"}'
 const headers = { 'content-type': 'application/json', 'retry-after': '7' }
 
+/** A Response whose body has been read. */
+function read(status: number): Response {
+  return Object.defineProperty(new Response('', { status, headers }), 'bodyUsed', { value: true })
+}
+
 /** What the layers throw. */
 const thrown: Record<string, (status: number) => object> = {
   'ky, whose body is unread': (status) => ({ response: new Response(body, { status, headers }) }),
   'ofetch, which has read the body': (status) => {
-    const response = Object.assign(new Response(null, { status, headers }), { _data: JSON.parse(body) })
-    return { response: Object.defineProperty(response, 'bodyUsed', { value: true }), statusCode: status }
+    return { response: Object.assign(read(status), { _data: JSON.parse(body) }), statusCode: status }
   },
   axios: (status) => ({ code: 'ERR_BAD_REQUEST', response: { status, headers, data: JSON.parse(body) } }),
   got: (status) => ({ code: 'ERR_NON_2XX_3XX_RESPONSE', response: { statusCode: status, headers, body } }),
   'a layer around axios': (status) => ({ cause: { response: { status, headers, data: JSON.parse(body) } } }),
+  superagent: (status) => ({ status, response: { status, headers, text: body, body: {} } }),
+  'wretch, which has read the body': (status) => ({ status, text: body, response: read(status) }),
+  'ky 2': (status) => ({ data: JSON.parse(body), response: read(status) }),
+  "Azure's pipeline": (status) => ({
+    statusCode: status,
+    response: { status, headers: new Map(Object.entries(headers)), bodyAsText: body },
+  }),
+  bytes: (status) => ({ response: { status, headers, data: Buffer.from(body) } }),
+  'an ArrayBuffer': (status) => ({
+    response: { status, headers, data: new TextEncoder().encode(body).buffer },
+  }),
+  'a Response': (status) => new Response(body, { status, headers }),
   'a plain statusCode': (status) => ({ statusCode: status, headers, body }),
   'a plain status': (status) => ({ status, headers, body }),
 }
@@ -29,7 +45,10 @@ describe.each(Object.entries(thrown))('%s', (_name, errorOf) => {
       baseUrl,
       auth: { getAccessToken: () => 'token' },
       retry: false,
-      fetch: () => Promise.reject(Object.assign(new Error('bad status'), errorOf(status))),
+      fetch: async () => {
+        const error = errorOf(status)
+        throw error instanceof Response ? error : Object.assign(new Error('bad status'), error)
+      },
       ...options,
     })
 
