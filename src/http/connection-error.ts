@@ -129,7 +129,7 @@ function reasonOfProxy({ proxy, refusal: status, schemes }: ProxyFailure, code: 
     schemes.length === 0 || schemes.includes('Basic')
       ? ''
       : ` It offers ${schemes.join(', ')}; only Basic works here.`
-  return proxy.hasCredentials
+  return proxy.authorization !== undefined
     ? `it refuses the credentials that its address has.${offer || ' Check user name and password, with `%25` for a `%`.'}`
     : `it asks for credentials.${offer || ' Put them into its address, as in `http://user:password@proxy:3128`.'}`
 }

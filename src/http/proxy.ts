@@ -1,6 +1,7 @@
 /** The proxy from the environment, and its failures, which errors distinguish from those of the target. */
 
 import type { buildConnector, Dispatcher, Pool } from 'undici'
+import { loopbackHost, parsedUrl } from '../shared/addresses.js'
 import { isOk } from '../shared/statuses.js'
 import { configurationError } from '../shared/validation.js'
 
@@ -12,51 +13,73 @@ const answerTimeoutMs = 10_000
 
 /** A proxy for `https:` targets. */
 export interface HttpProxy {
+  /** Without credentials. */
   readonly url: string
   /** Host and port, and the variable that names them; never the credentials. */
   readonly name: string
-  readonly hasCredentials: boolean
-  /** The hosts that are reached without it. */
-  readonly noProxy: string
+  /** The header with the credentials, if the address has some. */
+  readonly authorization: string | undefined
+  /** Whether a server is reached without the proxy: `NO_PROXY` names it, or it is on this machine, where no proxy reaches it. */
+  isBypassedFor(origin: string): boolean
 }
 
 /** The proxy from the environment, if any. @throws `ConfigurationError` for a variable whose value is no usable proxy */
 export function configuredProxy(): HttpProxy | undefined {
   const variable = variables.find((name) => process.env[name])
-  const url = variable && process.env[variable]
-  if (!url) return undefined
-  if (isProxyAddress(url)) {
-    const address = new URL(url)
-    const { host, username } = address
-    // Some set-ups have a path, which has no meaning here.
-    Object.assign(address, { pathname: '', search: '', hash: '' })
-    // An empty variable counts as not set, unlike for undici.
-    const noProxy = process.env.no_proxy || process.env.NO_PROXY || ''
-    // As they are written for other programs: with a scheme or a last dot, behind semicolons, `*` among others.
-    const hosts = noProxy.split(/[\s,;]+/).map((host) => host.replace(/^\w+:\/\/|\.$/g, ''))
-    return {
-      url: address.href,
-      name: `${host}, which ${variable} names`,
-      hasCredentials: username !== '',
-      noProxy: hosts.includes('*') ? '*' : hosts.join(),
-    }
+  const text = variable && process.env[variable]
+  if (!text) return undefined
+  const url = parsedUrl(text)
+  const authorization = url && authorizationIn(url)
+  if (url === undefined || authorization === undefined) {
+    // The address is not shown, because it may hold a password.
+    const message =
+      'must be the URL of an HTTP proxy, such as `http://proxy.example.com:3128`, in which user name and password have ' +
+      '`%25` for a `%`, `%5C` for a `\\` and `%2F` for a `/`'
+    const issues = [{ path: [variable], message }]
+    throw configurationError('The proxy that the environment names cannot be used')(issues)
   }
-  // The address is not shown, because it may hold a password.
-  const message =
-    'must be the URL of an HTTP proxy, such as `http://proxy.example.com:3128`, with `%25` for a `%` in its password'
-  throw configurationError('The proxy that the environment names cannot be used')([
-    { path: [variable], message },
-  ])
+  // An empty variable counts as not set.
+  const entries = (process.env.no_proxy || process.env.NO_PROXY || '').split(/[\s,;"']+/).map(entryOf)
+  return {
+    url: url.origin,
+    name: `${url.host}, which ${variable} names`,
+    authorization: authorization || undefined,
+    isBypassedFor(origin) {
+      const { hostname, port } = new URL(origin)
+      const host = hostname.replace(/\.$/, '')
+      const isNamed = (entry: Entry) =>
+        entry.host === '*' ||
+        ((host === entry.host || host.endsWith(`.${entry.host}`)) && [port || '443', ''].includes(entry.port))
+      return loopbackHost.test(hostname) || entries.some((entry) => entry !== undefined && isNamed(entry))
+    },
+  }
 }
 
-function isProxyAddress(address: string): boolean {
+/** Empty if there are no credentials; `undefined` if the address is none of a proxy. Some have a path, which means nothing. */
+function authorizationIn({ hash, password, pathname, protocol, search, username }: URL): string | undefined {
+  // An `@` behind the host: a character in the credentials is not encoded, and the host is a part of them.
+  if (!/^https?:$/.test(protocol) || (pathname + search + hash).includes('@')) return undefined
   try {
-    const { password, protocol, username } = new URL(address)
-    decodeURIComponent(username + password)
-    return protocol === 'http:' || protocol === 'https:'
+    const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
+    return credentials === ':' ? '' : `Basic ${Buffer.from(credentials).toString('base64')}`
   } catch {
-    return false
+    return undefined
   }
+}
+
+interface Entry {
+  readonly host: string
+  /** Empty: every port. */
+  readonly port: string
+}
+
+/** A host of `NO_PROXY` with all domains below it, in the ways in which other programs accept it. */
+function entryOf(text: string): Entry | undefined {
+  const bare = text.replace(/^\w+:\/\//, '').replace(/^\*?\.+|^\*(?=.)/, '')
+  const isIpv6 = /^[^[]*:.*:/.test(bare)
+  // As of a scheme whose own port no service has: URL would leave it out.
+  const url = parsedUrl(`ftp://${isIpv6 ? `[${bare}]` : bare}`)
+  return url && { host: url.hostname.replace(/\.$/, ''), port: url.port }
 }
 
 /** No connection to the proxy, or no tunnel through it: nothing was sent to the target. */

@@ -2,7 +2,6 @@
 import type { Socket } from 'node:net'
 import type { SecureContext } from 'node:tls'
 import type { buildConnector, Dispatcher } from 'undici'
-import { loopbackHost } from '../shared/addresses.js'
 import { BoundedBytes } from '../shared/bounded-bytes.js'
 import { isInterim, isSuccess } from '../shared/statuses.js'
 import { certificatesIn, messageOf } from '../shared/text.js'
@@ -10,6 +9,7 @@ import { configurationError } from '../shared/validation.js'
 import { isMockedReset, isRefusedHandshake } from './connection-error.js'
 import type { Awaited, Deadline } from './deadline.js'
 import {
+  type Address,
   errorBodyMs,
   type HttpResponse,
   maxBodyBytes,
@@ -65,13 +65,14 @@ async function openOwn(ca: string | undefined): Promise<Transport> {
   const tls = ca === undefined ? {} : { secureContext: createSecureContext({ ca: await trustedWith(ca) }) }
   const proxy = configuredProxy()
   const sockets = new Set<Socket>()
-  const { dispatcher, direct } = openDispatchers(undici, tls, proxy, sockets)
+  const { direct, tunnels } = openDispatchers(undici, tls, proxy, sockets)
+  const dispatcherFor = ({ origin }: Address) => ((proxy?.isBypassedFor(origin) ?? true) ? direct : tunnels)
   async function close(): Promise<void> {
     // With an error: otherwise undici does not notice that a connection was not made.
     for (const socket of sockets) socket.destroy(new Error('the client was closed'))
-    await Promise.all([dispatcher.destroy(), direct.destroy()])
+    await Promise.all([tunnels.destroy(), direct.destroy()])
   }
-  return { ...handlerTransport(dispatcher, direct), proxy: proxy?.name, close }
+  return { ...handlerTransport(dispatcherFor), proxy: proxy?.name, close }
 }
 
 /** A dispatcher of our undici reports when a request leaves; any other only has `request`. */
@@ -80,7 +81,7 @@ async function recognize(given: DispatcherLike): Promise<Transport> {
   const isOurs = undici !== undefined && given instanceof undici.Dispatcher
   // The mocks of one origin only support the handlers of undici 6.
   const isMock = isOurs && (given instanceof undici.MockPool || given instanceof undici.MockClient)
-  return isOurs && !isMock ? handlerTransport(given) : dispatcherTransport(given)
+  return isOurs && !isMock ? handlerTransport(() => given) : dispatcherTransport(given)
 }
 
 /**
@@ -106,11 +107,11 @@ const ipAddress = /^[\d.]+$|:/
 
 /** @param sockets - gets every open socket, also a connecting one, for which undici's `destroy` would wait */
 function openDispatchers(
-  { Agent, EnvHttpProxyAgent, Pool, buildConnector }: Undici,
+  { Agent, Pool, ProxyAgent, buildConnector }: Undici,
   tls: { secureContext?: SecureContext },
   proxy: HttpProxy | undefined,
   sockets: Set<Socket>,
-): { dispatcher: Dispatcher; direct: Dispatcher } {
+): { direct: Dispatcher; tunnels: Dispatcher } {
   // Not by the option `signal` of `net.connect`: Node.js keeps a listener there for every past socket, 5 kB each.
   const noted =
     (connect: buildConnector.connector): buildConnector.connector =>
@@ -128,20 +129,19 @@ function openDispatchers(
   // The client's deadline covers the whole call; undici's own timeouts could end it earlier.
   const limits = { connections: maxConnections, headersTimeout: 0, bodyTimeout: 0 }
   const options = { ...limits, connect: noted(buildConnector(tls)) }
-  // Without a proxy a plain agent: `EnvHttpProxyAgent` would look for one at each request.
   const direct = new Agent(options)
-  if (proxy === undefined) return { dispatcher: direct, direct }
-  const dispatcher = new EnvHttpProxyAgent({
+  if (proxy === undefined) return { direct, tunnels: direct }
+  const { authorization, url } = proxy
+  const tunnels = new ProxyAgent({
     ...options,
-    httpProxy: '',
-    httpsProxy: proxy.url,
-    noProxy: proxy.noProxy,
+    uri: url,
+    ...(authorization !== undefined && { token: authorization }),
     proxyTls: tls,
     requestTls: tls,
     clientFactory: (address: URL, { connect }: { connect: buildConnector.connector }) =>
       proxyPool(Pool, address, { connect: noted(connect), proxy }),
   })
-  return { dispatcher, direct }
+  return { direct, tunnels }
 }
 
 /**
@@ -162,20 +162,15 @@ export async function trustedWith(ca: string): Promise<string[]> {
   return [...tls.rootCertificates, ...(extra === undefined ? [] : [extra]), ...own]
 }
 
-/**
- * A transport on a dispatcher of our undici, which reports when a request leaves.
- *
- * @param direct - for loopback addresses: a proxy cannot reach them, and could read the credentials
- */
-function handlerTransport(dispatcher: Dispatcher, direct = dispatcher): Transport {
+/** A transport on dispatchers of our undici, which report when a request leaves. */
+function handlerTransport(dispatcherFor: (address: Address) => Dispatcher): Transport {
   return {
     send: ({ address, body = null, headers, method }, deadline) =>
       new Promise((resolve) => {
-        const { host, origin, path } = address
-        const isDirect = direct !== dispatcher && loopbackHost.test(host.replace(/:\d+$/, ''))
+        const { origin, path } = address
         const handler = new ResponseHandler(deadline, resolve)
         try {
-          ;(isDirect ? direct : dispatcher).dispatch({ origin, path, method, headers, body }, handler)
+          dispatcherFor(address).dispatch({ origin, path, method, headers, body }, handler)
         } catch (error) {
           handler.onResponseError(undefined, error)
         }

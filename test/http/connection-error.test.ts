@@ -26,7 +26,7 @@ const connecting = (code: string) => failed({ code, syscall: 'connect' })
 /** A failure at each of the addresses that were tried. */
 const ofEach = (code: string) =>
   failedFetch(Object.assign(new AggregateError([networkError({ code, syscall: 'connect' })], ''), { code }))
-const proxy = { url: '', name: 'proxy.example:3128', hasCredentials: false, noProxy: '' }
+const proxy = { url: '', name: 'proxy.example:3128', authorization: undefined, isBypassedFor: () => false }
 const ofProxy = (code: string) => new ProxyFailure(proxy, networkError({ code }))
 const ofOpenSsl =
   '80BB0F:error:0A00010B:SSL routines:ssl3_get_record:wrong version number:../deps/ssl3_record.c:355:\n'

@@ -39,6 +39,12 @@ function clientOf(baseUrl: string): NotificationClient {
   })
 }
 
+/** Whether a server is reached without a proxy. */
+function bypasses(origin: string): boolean | undefined {
+  vi.stubEnv('HTTPS_PROXY', 'http://proxy.example:3128')
+  return configuredProxy()?.isBypassedFor(origin)
+}
+
 describe('a proxy from the environment', () => {
   test.each(['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'])(
     '%s carries token and calls through tunnels, and reads neither',
@@ -81,22 +87,33 @@ describe('a proxy from the environment', () => {
   })
 
   test.each([
-    { no_proxy: '', NO_PROXY: '127.0.0.9' },
-    { no_proxy: '127.0.0.9', NO_PROXY: '' },
+    { no_proxy: '', NO_PROXY: 'a.example' },
+    { no_proxy: 'a.example', NO_PROXY: '' },
   ])('an empty variable counts as not set: %j', (variables) => {
-    vi.stubEnv('HTTPS_PROXY', 'http://proxy.example:3128')
     for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value)
-    expect(configuredProxy()?.noProxy).toBe('127.0.0.9')
+    expect(bypasses('https://a.example')).toBe(true)
   })
 
   test.each([
-    ['https://a.example., b.example;c.example', 'a.example,b.example,c.example'],
-    ['localhost,*', '*'],
-  ])('%j is read as other programs write it', (noProxy, read) => {
-    vi.stubEnv('HTTPS_PROXY', 'http://proxy.example:3128')
+    ['https://a.example., b.example;"c.example"', ['a.example', 'x.b.example', 'c.example', 'a.example.']],
+    ['localhost,*', ['a.example']],
+    ['.a.example,*.b.example,*c.example', ['a.example', 'x.a.example', 'x.b.example', 'x.c.example']],
+    ['2001:DB8:0::1,[2001:db8::2]:443', ['[2001:db8::1]', '[2001:db8::2]']],
+    ['A.example:8443,b.example:443/path', ['a.example:8443', 'b.example']],
+    ['b\u00fccher.example', ['xn--bcher-kva.example']],
+    ['', ['localhost:3000', '127.0.0.1', '[::1]']],
+  ])('%j names hosts as other programs write them', (noProxy, hosts) => {
     vi.stubEnv('NO_PROXY', noProxy)
-    expect(configuredProxy()?.noProxy).toBe(read)
+    expect(hosts.filter((host) => !bypasses(`https://${host}`))).toEqual([])
   })
+
+  test.each(['ample.com', 'api.example.com:8443', '.', '*.', 'other.example', ''])(
+    '%j does not name another host',
+    (noProxy) => {
+      vi.stubEnv('NO_PROXY', noProxy)
+      expect(bypasses('https://api.example.com')).toBe(false)
+    },
+  )
 
   test('loopback addresses are reached directly', async () => {
     await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl })
@@ -106,12 +123,16 @@ describe('a proxy from the environment', () => {
     expect(proxy.requests).toEqual([])
   })
 
-  test("the proxy's own credentials go to the proxy", async () => {
+  test.each([
+    ['user:pass%40word', 'user:pass@word'],
+    ['CORP%5Cuser:a%2Fb', 'CORP\\user:a/b'],
+    ['token', 'token:'],
+  ])("the proxy's own credentials go to the proxy: %s", async (credentials, sent) => {
     await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl })
-    vi.stubEnv('HTTPS_PROXY', proxy.url.replace('//', '//user:pass%40word@'))
+    vi.stubEnv('HTTPS_PROXY', proxy.url.replace('//', `//${credentials}@`))
     await using client = clientOf(`https://${host}`)
     await client.getAccessToken()
-    expect(proxy.requests[0]?.headers['proxy-authorization']).toBe(`Basic ${btoa('user:pass@word')}`)
+    expect(proxy.requests[0]?.headers['proxy-authorization']).toBe(`Basic ${btoa(sent)}`)
     expect(emulator.requests[0]?.headers).not.toHaveProperty('proxy-authorization')
   })
 })
@@ -222,6 +243,8 @@ describe('a proxy that fails', () => {
     'ftp://user:pr0xy-password@proxy:21',
     'http://user:pr0xy-password@pro xy',
     'http://user:pr0xy-password%@proxy',
+    'http://CORP\\user:pr0xy-password@proxy',
+    'http://user:1/pr0xy-password@proxy',
   ])(
     'by having an address that is none, %j: the configuration is wrong, and its password stays hidden',
     async (address) => {
