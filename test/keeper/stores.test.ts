@@ -232,6 +232,22 @@ test.each([1, 'OK', undefined, null, true])(
   },
 )
 
+test.each<[string, (value: string) => string]>([
+  ['cuts long texts', (value) => value.slice(0, 255)],
+  ['changes letters', (value) => value.toLowerCase()],
+])('a store that %s is refused before anything is sent', async (_what, changed) => {
+  const store = storeWith((kept) => ({
+    set: (key, value) => kept.set(key, changed(value)),
+    compareAndSet: (key, expected, value) => kept.swap(key, expected, changed(value)),
+  }))
+  const world = worldOf({ users: 1, keeper: { store } })
+  const node = world.start()
+  await world.time.advance(minute)
+  const message = expect.stringContaining('does not hold what was just written')
+  expect(problemsOf(node)).toMatchObject([{ code: 'STORE', message }])
+  expect(world.requests).toEqual([])
+})
+
 test('a compareAndSet that throws if another value is there is refused before anything is sent', async () => {
   const store = storeWith((kept) => ({
     compareAndSet(key, expected, value) {

@@ -121,12 +121,13 @@ export class KeeperStore {
   readonly check = singleFlight(async () => {
     const name = this.#nameOf('check')
     try {
-      // JSON, as a record is: some stores return it parsed.
-      const next = () => JSON.stringify({ check: randomUUID() })
+      // As a record, because some stores return JSON parsed, cut long texts, or change letters.
+      const next = () => JSON.stringify({ check: randomUUID(), sample: 'Aa'.repeat(500) })
       await inTime(() => this.#store.set(name, next()))
       const text = storedText(await inTime(() => this.#store.get(name)))
       // Another process may have written its own value meanwhile.
-      if (text?.length !== next().length) throw new Error(forgetfulMessage)
+      const sampleOf = (value: string) => value.split(',', 2)[1]
+      if (text === undefined || sampleOf(text) !== sampleOf(next())) throw new Error(forgetfulMessage)
       if (this.#store.compareAndSet && (await inTime(() => this.#swap('check', next(), text))))
         throw new TypeError(refusalMessage('true although another value was there'))
     } catch (error) {
@@ -177,7 +178,8 @@ async function inTime<Result>(operate: () => Result): Promise<Awaited<Result>> {
 
 const failingMessage =
   'The store fails, hangs or does not keep what is written. Until it works again nothing is sent.'
-const forgetfulMessage = 'The store does not hold what was just written to it.'
+const forgetfulMessage =
+  'The store does not hold what was just written to it: it holds another text, a part of it, or nothing.'
 const keyMessage = (verb: string, name: string, reason: string) =>
   `The store cannot ${verb} "${name}", and works otherwise. Repair the key or delete it. The last error: ${reason}`
 const fullMessage = 'The text is longer than a million characters. Divide the roster among several keepers.'
