@@ -102,11 +102,7 @@ function contradictionsIn(env: Environment): Issue[] {
   return [{ path: [name], message: `is set beside ${others.join(', ')}: set one kind of credentials only` }]
 }
 
-/** What no tool has replaced by its value: a variable, a placeholder, a reference to a vault. */
-const unfilled =
-  /^(?:\$\{.*\}|\$\(.*\)|\{\{.*\}\}|%\w+%|<[\w -]+>|undefined|null|\[object Object\]|@Microsoft\.KeyVault\(.*|op:\/\/.*|arn:aws.*)$/
-
-/** Values in quotes, which a shell would remove and `docker --env-file` keeps, with an invisible character, or never filled in. */
+/** Values in quotes, which a shell would remove and `docker --env-file` keeps, or with an invisible character. */
 function misspelledIn(env: Environment): Issue[] {
   const names = [...Object.keys(variables), routeVariable('unsubscribe'), routeVariable('update')]
   return names.flatMap((name) => {
@@ -117,11 +113,8 @@ function misspelledIn(env: Environment): Issue[] {
       return { path: [name], message: `has the invisible character U+${code}: write the value anew` }
     if (/^(["']).*\1$|^“.*”$/.test(value))
       return { path: [name], message: 'is in quotes, which are part of the value here: remove them' }
-    if (value.trim() !== value && name in variables)
-      return { path: [name], message: 'must not begin or end with a space' }
-    return unfilled.test(value)
-      ? { path: [name], message: 'has a placeholder, which was never replaced by its value' }
-      : []
+    const message = 'must not begin or end with a space'
+    return value.trim() !== value && name in variables ? { path: [name], message } : []
   })
 }
 

@@ -7,7 +7,7 @@ import type { ResponseSummary, RetryOptions } from '../http/send.js'
 import type { Logger } from '../logger.js'
 import { urlProblem } from '../shared/addresses.js'
 import { type Routes, routesSchema } from '../shared/routes.js'
-import { certificatesIn, hasWholeCertificates } from '../shared/text.js'
+import { certificatesIn, hasWholeCertificates, placeholder, placeholderProblem } from '../shared/text.js'
 import {
   abortSignalSchema,
   configurationError,
@@ -212,7 +212,10 @@ function basicSchema() {
 const noControls = [/^\P{Cc}*$/u, 'must not contain control characters'] as const
 
 function nonEmpty() {
-  return z.string().min(1, 'must not be empty')
+  return z
+    .string()
+    .min(1, 'must not be empty')
+    .refine((text) => !placeholder.test(text), { error: placeholderProblem, abort: true })
 }
 
 function trimmed() {

@@ -40,6 +40,12 @@ export function wholeMessageOf(thrown: unknown): string {
   }
 }
 
+/** A value that nothing has filled in: a variable that is not set, a template, a reference to a vault, an example of a page. */
+export const placeholder =
+  /^(?:\w+ )?(?:a-long-random-value|change-?me|undefined|null|\[object \w+\]|<.*>|\$?\{.*\}|\$\(.*\)|%\w+%|@Microsoft\.KeyVault\(.*|op:\/\/.*|arn:aws.*)$/i
+
+export const placeholderProblem = 'is a placeholder, which was never replaced by its value'
+
 /**
  * The most similar name, in any case, if it is similar enough.
  *

@@ -4,6 +4,7 @@ import { requestHeaderNames } from '../http/send.js'
 import { deliveredTypeProblem, type NotificationType, notificationTypes } from '../notification-types.js'
 import { callbackUrlProblem } from '../shared/addresses.js'
 import { headerName, headerNameRule, headerValue, headerValueRule } from '../shared/headers.js'
+import { placeholder, placeholderProblem } from '../shared/text.js'
 import { invalidRequest, validate } from '../shared/validation.js'
 
 /**
@@ -205,6 +206,7 @@ function associatedValuesSchema(reserved: readonly (readonly [names: readonly st
         if (!headerName.test(name)) refuse(`cannot be the name of an HTTP header: ${headerNameRule}`)
         if (typeof value !== 'string') refuse('must be text')
         else if (value === '') refuse('must not be empty: is a variable not set?')
+        else if (placeholder.test(value)) refuse(placeholderProblem)
         else if (!headerValue.test(value)) {
           refuse(`has a value that cannot be sent as an HTTP header: ${headerValueRule}`)
         }

@@ -5,6 +5,7 @@
 import type { Issue } from '../errors.js'
 import type { Log } from '../logger.js'
 import { headerName, headerNameRule, headerValue, headerValueRule } from '../shared/headers.js'
+import { placeholder } from '../shared/text.js'
 import { configurationError } from '../shared/validation.js'
 import { type HeadersLike, RequestHeaders } from './headers.js'
 
@@ -112,9 +113,6 @@ export function secretsIssues(secrets: unknown, ...below: string[]): Issue[] {
   }
   return issues
 }
-
-/** Placeholders of pages and templates. */
-const placeholder = /^(?:a-long-random-value|change-?me|undefined|null|<.*>|\$?\{.*\})$/i
 
 const advice = 'make one with `node -p "crypto.randomUUID()"`'
 

@@ -69,6 +69,7 @@ describe('options that cannot work are refused with every problem listed', () =>
     'an address that is a number': { ...working, baseUrl: 7 },
     'credentials that are undefined': withAuth({ clientId: undefined, clientSecret: undefined }),
     'empty credentials': withAuth({ clientId: '', clientSecret: '', scope: '', domain: '' }),
+    placeholders: withAuth({ clientId: 'undefined', clientSecret: `\${SECRET}`, domain: '<tenant>' }),
     'a colon in a raw client ID': withAuth({ clientId: 'a:b' }),
     'a colon in a user name': { baseUrl, auth: { username: 'a:b', password: 'c' } },
     'a user name without a password': { baseUrl, auth: { username: 'a' } },

@@ -232,10 +232,16 @@ describe('too many parameters and headers, which come back as headers of every c
   })
 })
 
-test.each(['parameters', 'headers'] as const)(
-  'an empty value of %s is refused: its callbacks would be',
-  async (kind) => {
-    const values = { [kind]: { token: '' } }
+test.each([
+  ['parameters', ''],
+  ['headers', ''],
+  ['parameters', 'undefined'],
+  ['parameters', `\${TOKEN}`],
+  ['headers', 'Bearer null'],
+])(
+  'a value of %s that nothing has filled in is refused, because its callbacks would be: %j',
+  async (kind, value) => {
+    const values = { [kind]: { token: value } }
     const issues = [{ path: [kind, 'token'] }]
     const client = fakeService().client()
     await expect(client.createSubscription({ ...subscription, ...values })).rejects.toMatchObject({ issues })
