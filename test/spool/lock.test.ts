@@ -365,7 +365,7 @@ describe('one process at a time has a spool open', () => {
     await using folder = await spoolFolder()
     const name = '0123456789ab-16.lock'
     await mkdir(join(folder.path, name), { recursive: true, mode: 0o700 })
-    expect((await refusalOf(folder.path)).message).toContain(name)
+    expect((await refusalOf(folder.path)).message).toContain(`${name}, which is no lock: remove it`)
   })
 })
 
