@@ -137,7 +137,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
       return this.#fail(entry, data, reason)
     }
     const durationMs = Math.round(performance.now() - startedAt)
-    const fields = { ...namesOf(data), attempt, durationMs, receivedAt: entry.receivedAt }
+    const fields = { attempt, durationMs, receivedAt: entry.receivedAt, ...namesOf(data) }
     reports.plain('debug', { event: 'spool.delivered', ...fields }, 'Delivered')
     await this.#store.remove(entry)
   }

@@ -138,7 +138,7 @@ export class SpoolStore {
         const message = `The spool is full: ${used} bytes wait, and maxBytes is ${this.#maxBytes}.`
         throw new SpoolError(message, { reason: 'full' })
       }
-      const entry = { ...untried, id: this.#newId(), receivedAt: Date.now(), traceparent, text }
+      const entry = { id: this.#newId(), receivedAt: Date.now(), traceparent, text, ...untried }
       return this.#additions.add(entry, bytes)
     })
   }
@@ -306,7 +306,7 @@ export class SpoolStore {
     const { receivedAt, traceparent } = letter
     const text = jsonOf(jsonContentOf(letter.body).value)
     // With a new id: a delivery with the id of a letter is one that became it.
-    const entry = { ...untried, id: this.#newId(), receivedAt, traceparent, text }
+    const entry = { id: this.#newId(), receivedAt, traceparent, text, ...untried }
     return this.letters.remove(id, () => this.#additions.add(entry, text.length))
   }
 
