@@ -28,12 +28,9 @@ const events = new Counter({
 const counted = [
   'callback.refused',
   'delivery.invalid',
-  'delivery.received',
   'handler.failed',
   'spool.damaged',
   'spool.write-failed',
-  'subscription.restored',
-  'token.obtained',
 ]
 for (const event of counted) events.inc({ event }, 0)
 

@@ -71,7 +71,7 @@ const server = createServer((request, response) => {
 }).listen(Number(port), emulator && '127.0.0.1') // in production on every address
 server.keepAliveTimeout = 65_000 // longer than the load balancer's, or some callbacks meet a closed connection
 await once(server, 'listening')
-console.log(`Listening on http://127.0.0.1:${port}.`)
+console.log(`Listening on http://127.0.0.1:${port}, for ${emulator ? 'an emulator' : 'your service'}.`)
 
 process.once('SIGINT', stop).once('SIGTERM', stop)
 let shownSecond: number | undefined
