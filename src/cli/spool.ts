@@ -47,6 +47,7 @@ async function run(args: string[], { terminal }: CommandContext): Promise<number
   const letters = await lettersIn(path)
   if (action === 'list') {
     for (const each of letters.ids) print(terminal, await letters.read(each))
+    if (letters.ids.length === 0) terminal.line(`There is no dead letter in ${path}.`)
     return 0
   }
   const id = Number(given)
@@ -62,9 +63,8 @@ async function run(args: string[], { terminal }: CommandContext): Promise<number
   }
   await change(path, action, id)
   terminal.event(action, { id })
-  terminal.line(
-    action === 'retry' ? `✔ ${id} waits for the next process that opens the spool.` : `✔ ${id} is removed.`,
-  )
+  const done = action === 'retry' ? 'waits for the next process that opens the spool' : 'is removed'
+  terminal.success(`${id} ${done}.`)
   return 0
 }
 

@@ -108,8 +108,8 @@ const commands = {
   unsubscribe: [unsubscribeCommand, ['7']],
 } as const satisfies Record<EmulatorOperation, readonly [Command, readonly string[]]>
 
-/** How each command fails: the operation, the fault, and the variables that are wrong. */
-type Failure = [operation: EmulatorOperation, fault?: Fault | undefined, changes?: Record<string, string>]
+/** How each command fails: the operation, the fault, the variables that are wrong, and further flags. */
+type Failure = [EmulatorOperation, (Fault | undefined)?, Record<string, string>?, (readonly string[])?]
 
 describe('messages about a command that fails', () => {
   test('the reviewed page', async () => {
@@ -122,6 +122,7 @@ describe('messages about a command that fails', () => {
       'token: 500': ['token', { status: 500 }],
       'token: answer that is no token': ['token', { malformedBody: '{}' }],
       'subscribe: a subscription exists': ['create'],
+      'subscribe: an overlap': ['create', undefined, {}, ['--user', 'bob', '--recreate-if-exists']],
       'subscribe: 400 that repeats secrets': ['create', { status: 400, body: echo }],
       'subscribe: 401': ['create', { status: 401 }],
       'subscribe: 403': ['create', { status: 403 }],
@@ -139,11 +140,11 @@ describe('messages about a command that fails', () => {
       'unsubscribe: 502': ['unsubscribe', { status: 502 }],
     }
     const messages: Record<string, string> = {}
-    for (const [what, [operation, fault, changes]] of Object.entries(failures)) {
+    for (const [what, [operation, fault, changes, more = []]] of Object.entries(failures)) {
       // As often as a call is repeated.
       if (fault) emulator.injectFault(operation, fault, { times: Number.POSITIVE_INFINITY })
       const [command, args] = commands[operation]
-      const { code, stdout, stderr } = await run(command, ['--json', ...args], changes)
+      const { code, stdout, stderr } = await run(command, ['--json', ...args, ...more], changes)
       emulator.clearFaults()
       const [line = '', next] = stderr.split('\n  → ')
       const event = JSON.parse(stdout)

@@ -59,7 +59,7 @@ function authenticate(identity: Identity, sent: Headers, form: ReadonlyMap<strin
   if (accepted) return
   const challenge = `Basic realm="${domain.replaceAll(/["\\]/g, '\\$&')}"`
   const headers = { 'www-authenticate': challenge }
-  throw new Refusal(401, 'Client ID or secret is missing or wrong', 'invalid_client', headers)
+  throw new Refusal(401, 'No credentials, or not those of this emulator', 'invalid_client', headers)
 }
 
 function acceptsBasic(

@@ -90,7 +90,7 @@ describe('the token endpoint (docs/service.md, Endpoints)', () => {
       expect(answer.status).toBe(401)
       expect(JSON.parse(answer.body)).toEqual({
         error: 'invalid_client',
-        error_description: 'Client ID or secret is missing or wrong',
+        error_description: 'No credentials, or not those of this emulator',
       })
       expect(answer.headers['www-authenticate']).toBe('Basic realm="acme \\"north\\""')
       expect(answer.headers['cache-control']).toBe('no-store')
