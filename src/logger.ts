@@ -69,20 +69,26 @@ interface ErrorDescription {
 export function describeError(thrown: unknown, depth = 0): ErrorDescription {
   const [name, code, stack, cause, errors] = ['name', 'code', 'stack', 'cause', 'errors'].map((property) => {
     try {
-      return Object(thrown)[property]
+      const value = Object(thrown)[property]
+      return property === 'errors' && !Array.isArray(value) ? undefined : value
     } catch {
       return undefined
     }
   })
-  const isDeepest = depth === 4
+  // Shorter with each level, so that the line stays short.
+  const textOf = (value: unknown, maxLength: number) =>
+    typeof value === 'string' ? withoutPasswords(value.slice(0, maxLength >> depth)) : undefined
+  const [shownCode, shownStack] = [typeof code === 'number' ? code : textOf(code, 100), textOf(stack, 8_000)]
+  const describe = (each: unknown, further: number) => describeError(each, depth + further)
+  const isDeepest = depth >= 4
   const description = {
-    name: typeof name === 'string' ? name.slice(0, 100) : typeof thrown,
-    message: wholeMessageOf(thrown).slice(0, 2_000),
-    ...((typeof code === 'string' || typeof code === 'number') && { code }),
-    ...(typeof stack === 'string' && { stack: withoutPasswords(stack.slice(0, 8_000)) }),
-    ...(cause !== undefined && !isDeepest && { cause: describeError(cause, depth + 1) }),
-    ...(Array.isArray(errors) &&
-      !isDeepest && { errors: errors.slice(0, 5).map((each) => describeError(each, depth + 1)) }),
+    name: textOf(name, 100) ?? typeof thrown,
+    message: wholeMessageOf(thrown).slice(0, 2_000 >> depth),
+    ...(shownCode !== undefined && { code: shownCode }),
+    ...(shownStack !== undefined && { stack: shownStack }),
+    ...(cause !== undefined && !isDeepest && { cause: describe(cause, 1) }),
+    ...(errors !== undefined &&
+      !isDeepest && { errors: errors.slice(0, 5).map((each: unknown) => describe(each, 3)) }),
   }
   // pino names the type of an error by its constructor, and by `name` if there is none.
   return Object.defineProperty(description, 'constructor', { value: undefined })

@@ -48,6 +48,13 @@ test('a line has no long text: names come from senders, rosters and stores', () 
   expect(lines[0]?.[0]).toMatchObject({ usernames: [expect.any(String), 'alice'], isLong: true })
 })
 
+/** An object that throws whatever is asked of it. */
+function revoked(): object {
+  const { proxy, revoke } = Proxy.revocable({}, {})
+  revoke()
+  return proxy
+}
+
 describe('an error in a line is a description', () => {
   const logged = (err: unknown) => {
     const { lines, ...logger } = recordingLogger()
@@ -96,21 +103,30 @@ describe('an error in a line is a description', () => {
     ],
     ['postgres://db/app?user=app&password=s3cret', 'postgres://db/app?user=app&password=…'],
     ['https://app.example.com/n?access_token=s3cret&x=1', 'https://app.example.com/n?access_token=…&x=1'],
+    ["a host=db user=app password='s3cret' db", "a host=db user=app password='…' db"],
+    ['YAML with token: "s3cret"', 'YAML with token: "…"'],
+    ['X-API-Key: s3cret', 'X-API-Key: …'],
+    ['mysqldump --password s3cret -u app', 'mysqldump --password … -u app'],
+    [
+      'ERR unknown command `HELLO`, with args beginning with: `3` `AUTH` `app` `s3cret`',
+      'ERR unknown command `HELLO`, with args beginning with: …',
+    ],
     ['https://app.example.com:8443/@scope/x', 'https://app.example.com:8443/@scope/x'],
     [
       'file:///srv/node_modules/@redis/client/index.js:7:3',
       'file:///srv/node_modules/@redis/client/index.js:7:3',
     ],
   ])('with no password in an address: %s', (address, shown) => {
-    const error = new Error(`connect to ${address} failed`)
-    const description = logged(error)
-    expect(description).toMatchObject({ message: `connect to ${shown} failed` })
-    expect(Object(description).stack).toContain(`connect to ${shown} failed`)
+    const error = new Error(`connect to\n${address}\nfailed`)
+    const description = logged(Object.assign(error, { name: address, code: address }))
+    expect(description).toMatchObject({ message: `connect to\n${shown}\nfailed`, name: shown, code: shown })
+    expect(Object(description).stack).toContain(`${shown}\nfailed`)
   })
 
-  test('that ends, also of an error that is its own cause, or is long', () => {
-    const error: Error = new Error('x'.repeat(1e6))
+  test('that ends, also of an error that is its own cause, is among its own errors, or is long', () => {
+    const error = new AggregateError([], 'x'.repeat(1e6))
     error.cause = error
+    for (let count = 0; count < 9; count++) error.errors.push(error)
     expect(JSON.stringify(logged(error)).length).toBeLessThan(100_000)
   })
 
@@ -118,17 +134,11 @@ describe('an error in a line is a description', () => {
     ['no error', 'why', { name: 'string', message: 'why' }],
     ['nothing', undefined, { name: 'undefined', message: 'undefined' }],
     ['an object', { password: 's3cret' }, { name: 'object', message: '[object Object]' }],
+    ['an error that cannot be read', revoked(), { name: 'object', message: 'no message' }],
     [
-      'an error that cannot be read',
-      new Proxy(
-        {},
-        {
-          get() {
-            throw new Error('unreadable')
-          },
-        },
-      ),
-      { name: 'object', message: 'no message' },
+      'an error whose errors cannot be read',
+      { errors: revoked() },
+      { name: 'object', message: '[object Object]' },
     ],
   ])('of %s, too', (_, thrown, description) => {
     expect(logged(thrown)).toEqual(description)

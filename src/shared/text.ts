@@ -16,7 +16,8 @@ export function messageOf(thrown: unknown): string {
 
 /**
  * Hides passwords in addresses, also one that holds an unencoded slash, and what looks like a secret: the value of a name such
- * as `token` in a query, a connection string or JSON, an Authorization header, a JSON Web Token.
+ * as `token` in a query, a connection string, JSON, a header or a command line, an Authorization header, a JSON Web Token, and
+ * what Redis repeats of a command that it does not know, such as `HELLO 3 AUTH`.
  */
 export function withoutPasswords(text: string): string {
   return text
@@ -24,17 +25,25 @@ export function withoutPasswords(text: string): string {
     .replace(/\b([a-z][a-z\d+.-]{0,20}:\/\/)[^\s/?#]{0,500}@/gi, '$1…@')
     .replace(/\b(?:((?:Bearer|Basic)\s+)(?=\S{0,99}\d)[\w.~+/=-]{8,}|eyJ[\w-]+\.[\w.-]+)/gi, '$1…')
     .replace(
-      /([\w.-]{0,30}(?:pass|pwd|secret|token|key|sig|auth)[\w.-]{0,20}(?:=|["']\s{0,9}:\s{0,9}["']))[^\s&#"',;]{1,2000}/gi,
+      /([\w.-]{0,30}(?:pass|pwd|secret|token|key|sig|auth)[\w.-]{0,20}(?:=["']?|["']?\s{0,9}:\s{0,9}["']))[^\s&#"',;]{1,2000}/gi,
       '$1…',
     )
+    .replace(
+      /((?:\bx-|--)[\w-]{0,30}(?:pass|secret|token|key|auth)[\w-]{0,20}[:\s]\s{0,9})\S{1,2000}/gi,
+      '$1…',
+    )
+    .replace(/(with args beginning with: ).{1,2000}/g, '$1…')
 }
 
-/** The message of a thrown value, which may be anything, even one that cannot become a string; without passwords. */
+/** More than is shown of any message. */
+const maxMessageLength = 10_000
+
+/** The message of a thrown value, which may be anything, even one that cannot become a string; without passwords, and cut. */
 export function wholeMessageOf(thrown: unknown): string {
   try {
     const { cause, message } = Object(thrown)
     if (message === '' && cause !== undefined) return wholeMessageOf(cause)
-    return withoutPasswords(String(message ?? thrown))
+    return withoutPasswords(String(message ?? thrown).slice(0, maxMessageLength))
   } catch {
     return 'no message'
   }
