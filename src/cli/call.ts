@@ -64,11 +64,11 @@ export async function callService<Result>(given: ServiceCall<Result>): Promise<R
   }
 }
 
-/** A message of the client, which names options, as the command line names them. */
-function inFlagsAndVariables(message: string): string {
+/** A message of the package, which names options, as the command line names them. */
+export function inFlagsAndVariables(message: string): string {
   return message
     .replace(/`recreateIfExists(?:: true)?`/g, '--recreate-if-exists')
-    .replace(/, see error\.body| See error\.body\./g, '')
+    .replace(/, see error\.body| (?:See|The body is in) error\.body\./g, '')
     .replace(/the option `routes\.(\w+)`/g, (_, operation) => `NOTIFICATION_${operation.toUpperCase()}_ROUTE`)
     .replace(/check `auth`/g, 'check them')
     .replace(

@@ -10,6 +10,7 @@ import { SpoolFolder } from '../spool/folder.js'
 import { parseName } from '../spool/format.js'
 import { reportsOf } from '../spool/spool-options.js'
 import { parseDelivery } from '../webhooks/parse.js'
+import { inFlagsAndVariables } from './call.js'
 import { type Command, type CommandContext, CommandFailure, readArguments, UsageError } from './command.js'
 import type { Terminal } from './terminal.js'
 
@@ -104,12 +105,10 @@ async function change(path: string, action: string, id: number): Promise<void> {
       await lock.release(lock.inFlightBefore)
     }
   } catch (error) {
-    if (error instanceof ConfigurationError) {
-      throw new UsageError(
-        `A process may have ${path} open: call spool.${action}(${id}) there, or stop it. ${error.message}`,
-      )
-    }
-    if (error instanceof NotificationError) throw new CommandFailure(`✘ ${error.code}: ${error.message}`)
-    throw error
+    if (!(error instanceof NotificationError)) throw error
+    const message = inFlagsAndVariables(error.message)
+    if (!(error instanceof ConfigurationError)) throw new CommandFailure(`✘ ${error.code}: ${message}`)
+    const advice = `call spool.${action}(${id}) there, or stop it`
+    throw new UsageError(`A process may have ${path} open: ${advice}. ${message}`)
   }
 }
