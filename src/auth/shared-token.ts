@@ -91,8 +91,7 @@ export class SharedToken {
   async #guarded(operation: 'get' | 'set' | 'delete', run: () => unknown): Promise<unknown> {
     if (this.#countsAsEmpty()) return undefined
     try {
-      const late = () => new Error(`no answer within ${limitMs} ms`)
-      return await withTimeLimit(limitMs, (async () => run())(), late)
+      return await withTimeLimit(limitMs, run)
     } catch (error) {
       this.#countsAsEmptyUntil = performance.now() + countsAsEmptyMs
       // The error's name only: its message may hold the token.

@@ -13,15 +13,16 @@ export function settlesWithin(limitMs: number, work: PromiseLike<unknown>): Prom
 }
 
 /**
- * Settles as `work` does, or after `limitMs` milliseconds rejects with what `timeoutError` makes. `work` is not stopped
- * then, but its result is ignored.
+ * Calls `work` at once, and settles as it does, or after `limitMs` milliseconds rejects with what `timeoutError` makes. The
+ * work is not stopped then, but its result is ignored.
  */
-export async function withTimeLimit<T>(
+export async function withTimeLimit<Result>(
   limitMs: number,
-  work: PromiseLike<T>,
-  timeoutError: () => Error,
-): Promise<T> {
-  if (await settlesWithin(limitMs, work)) return work
+  work: () => Result,
+  timeoutError = () => new Error(`no answer within ${limitMs} ms`),
+): Promise<Awaited<Result>> {
+  const working = (async () => work())()
+  if (await settlesWithin(limitMs, working)) return await working
   throw timeoutError()
 }
 

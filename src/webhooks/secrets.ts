@@ -125,9 +125,10 @@ async function ask(
     namesRead.add(name.toLowerCase())
     return headers.get(name)
   }
-  const result = (async () => source({ header }))()
+  const late = () => new Error(`no result within ${answerMs} ms`)
+  const result = withTimeLimit(answerMs, () => source({ header }), late)
   isReadable = false
-  const secrets = await withTimeLimit(answerMs, result, () => new Error(`no result within ${answerMs} ms`))
+  const secrets = await result
   if (secrets === undefined) return undefined
   const issues = secretsIssues(secrets)
   if (issues.length > 0) throw configurationError('The result of `secrets` is no secrets')(issues)

@@ -79,7 +79,7 @@ export async function sendCall(
   const limitMs = 2 * callTimeoutMs
   const late = () => new Error(`The client took longer than ${limitMs / 1_000} s.`)
   try {
-    return await withTimeLimit(limitMs, send(), late)
+    return await withTimeLimit(limitMs, send, late)
   } catch (error) {
     return classify(call, error)
   }

@@ -171,10 +171,7 @@ export function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url')
 }
 
-async function inTime<Result>(operate: () => Result): Promise<Awaited<Result>> {
-  const late = () => new Error(`no answer within ${storeTimeoutMs} ms`)
-  return await withTimeLimit(storeTimeoutMs, (async () => operate())(), late)
-}
+const inTime = <Result>(operate: () => Result) => withTimeLimit(storeTimeoutMs, operate)
 
 const failingMessage =
   'The store fails, hangs or does not keep what is written. Until it works again nothing is sent.'

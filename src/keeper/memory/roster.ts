@@ -78,10 +78,9 @@ export class RosterReader {
     const late = () => new Error(`the roster function took longer than ${rosterTimeoutMs / 1_000} s`)
     const stopped = this.#stopping.signal
     const signal = AbortSignal.any([stopped, AbortSignal.timeout(Math.ceil(rosterTimeoutMs))])
-    const answer = async (): Promise<unknown> =>
-      typeof usernames === 'function' ? usernames({ signal }) : usernames
+    const answer = (): unknown => (typeof usernames === 'function' ? usernames({ signal }) : usernames)
     try {
-      const list = await withTimeLimit(rosterTimeoutMs, answer(), late)
+      const list = await withTimeLimit(rosterTimeoutMs, answer, late)
       if (!Array.isArray(list)) throw new TypeError(`it is ${kindOf(list)}, and no list`)
       // Copied first: `every` skips the holes of a list, and a list may change.
       const names: unknown[] = Array.from(list)
