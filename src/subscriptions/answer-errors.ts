@@ -1,6 +1,7 @@
 /** The errors of subscription calls, each with what to do next (docs/service.md, States and Errors). */
 import {
   ApiError,
+  ConnectionError,
   type InvalidRequestError,
   type Issue,
   NotificationError,
@@ -9,6 +10,7 @@ import {
   SubscriptionConflictError,
   SubscriptionNotFoundError,
   type SubscriptionRequestSummary,
+  TimeoutError,
 } from '../errors.js'
 import type { Answer } from '../http/exchange.js'
 import { intermediaryAdvice } from '../http/intermediary.js'
@@ -21,6 +23,7 @@ import {
   isForbidden,
   isNoRoute,
   isNotFound,
+  isOutcomeOpen,
   isRedirect,
   isServerError,
   isUnauthorized,
@@ -48,6 +51,16 @@ export function outcomeUnknown(error: unknown, request: () => SubscriptionReques
     { request: request() },
     { cause: error },
   )
+}
+
+/** Whether a call that has thrown may take effect, now or later. */
+export function mayHaveTakenEffect(error: unknown): boolean {
+  // Any other error is of a keeper's custom client, and proves nothing about the request.
+  if (!(error instanceof NotificationError)) return true
+  if (error instanceof OutcomeUnknownError || error instanceof ResponseValidationError) return true
+  if (error instanceof ConnectionError) return error.requestSent
+  if (error instanceof TimeoutError) return error.phase === 'answer'
+  return error instanceof ApiError && isOutcomeOpen(error.status)
 }
 
 /** The error for an answer to an unsubscribe or update that is no success. */

@@ -6,24 +6,12 @@ import { randomBytes } from 'node:crypto'
 import { routeVariable } from '../../client/environment.js'
 import type { NotificationClient } from '../../client/notification-client.js'
 import type { CallOptions } from '../../client/options.js'
-import {
-  ConnectionError,
-  OutcomeUnknownError,
-  ResponseValidationError,
-  TimeoutError,
-  TokenRequestError,
-} from '../../errors.js'
+import { OutcomeUnknownError, ResponseValidationError, TokenRequestError } from '../../errors.js'
 import type { NotificationType } from '../../notification-types.js'
 import type { Operation } from '../../shared/routes.js'
-import {
-  isAboutRequest,
-  isConflict,
-  isCreated,
-  isNotFound,
-  isOutcomeOpen,
-  isSuccess,
-} from '../../shared/statuses.js'
+import { isAboutRequest, isConflict, isCreated, isNotFound, isSuccess } from '../../shared/statuses.js'
 import { wholeMessageOf } from '../../shared/text.js'
+import { mayHaveTakenEffect } from '../../subscriptions/answer-errors.js'
 import { madeBy, type TriedCall, tryCall } from './service.js'
 import { type CheckStep, failed, passed, skipped } from './step.js'
 
@@ -263,7 +251,8 @@ export class Lifecycle {
     types?: readonly NotificationType[],
   ): Promise<Observation> {
     const outcome = await tryCall((options) => call({ ...options, ...this.#patience }))
-    if (types !== undefined && mayHaveTakenEffect(outcome)) this.#unanswered.add(types)
+    const { error } = outcome
+    if (types !== undefined && error && mayHaveTakenEffect(error)) this.#unanswered.add(types)
     return observationOf(outcome)
   }
 }
@@ -309,11 +298,4 @@ function observationOf({ status, intermediary, error }: TriedCall): Observation 
   }
   if (intermediary !== undefined) return { problem: `${madeBy(intermediary)} answered ${status}` }
   return isAboutRequest(status) ? { status } : { problem: `the service answered ${status}` }
-}
-
-/** Whether the outcome of a call is unknown, or the ID that it gave. */
-function mayHaveTakenEffect({ status, error }: TriedCall): boolean {
-  if (status !== undefined) return error instanceof ResponseValidationError || isOutcomeOpen(status)
-  if (error instanceof ConnectionError) return error.requestSent
-  return error instanceof OutcomeUnknownError || error instanceof TimeoutError
 }

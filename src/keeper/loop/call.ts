@@ -1,26 +1,23 @@
 /** Sends one call to the service and classifies its outcome. */
 import {
   ApiError,
-  ConnectionError,
   InvalidRequestError,
-  NotificationError,
   OutcomeUnknownError,
   ResponseValidationError,
   SubscriptionConflictError,
   SubscriptionNotFoundError,
-  TimeoutError,
   TokenRequestError,
 } from '../../errors.js'
 import {
   isAboutCredentials,
   isBusy,
   isNoRoute,
-  isOutcomeOpen,
   isServerError,
   isSuccess,
   isTokenRefused,
 } from '../../shared/statuses.js'
 import { withTimeLimit } from '../../shared/waits.js'
+import { mayHaveTakenEffect } from '../../subscriptions/answer-errors.js'
 import type { UpdateSubscriptionParametersInput } from '../../subscriptions/schemas.js'
 import type { Reply } from '../rules/apply.js'
 import type { PlannedCall } from '../rules/decide.js'
@@ -98,19 +95,9 @@ export function classify({ kind }: PlannedCall, error: unknown): Reply | Failure
   const answer = error instanceof OutcomeUnknownError ? error.cause : error
   const retryAfterMs =
     answer instanceof ApiError || answer instanceof TokenRequestError ? answer.retryAfterMs : undefined
-  const isLost = mayHaveTakenEffect(isCreate, error)
+  const isLost = mayHaveTakenEffect(error)
   const failure = { kind: failureKindOf(error), error, retryAfterMs, isLost }
   return !isCreate && !isLost && failure.kind === 'REFUSED' ? { kind: 'refused', error } : failure
-}
-
-function mayHaveTakenEffect(isCreate: boolean, error: unknown): boolean {
-  // Any other error is of a custom client and proves nothing about the request.
-  if (!(error instanceof NotificationError)) return true
-  if (error instanceof OutcomeUnknownError || error instanceof ResponseValidationError) return true
-  if (error instanceof ConnectionError) return error.requestSent
-  // For a create that was sent, the client throws an OutcomeUnknownError.
-  if (error instanceof TimeoutError) return !isCreate && error.phase === 'answer'
-  return error instanceof ApiError && isOutcomeOpen(error.status)
 }
 
 function failureKindOf(error: unknown): Failure['kind'] {

@@ -26,7 +26,7 @@ const request: SubscriptionRequestSummary = {
 }
 const at = { url: undefined, requestId: undefined, body: '' }
 
-function late(phase: 'token' | 'answer'): TimeoutError {
+function late(phase: TimeoutError['phase']): TimeoutError {
   return new TimeoutError('', { timeoutMs: 1, phase })
 }
 
@@ -45,7 +45,7 @@ describe('an error of the client', () => {
     ['no connection', update, new ConnectionError('', { requestSent: false }), 'refused', 'SERVICE'],
     ['no answer in time to an update', update, late('answer'), 'lost', 'SERVICE'],
     ['no token in time', update, late('token'), 'refused', 'SERVICE'],
-    ['no answer in time to a create that was not sent', create, late('answer'), 'refused', 'SERVICE'],
+    ['no connection in time for a create', create, late('connection'), 'refused', 'SERVICE'],
     ['a 500', update, api(500), 'lost', 'SERVICE'],
     ['a 502', update, api(502), 'lost', 'SERVICE'],
     ['a 504', update, api(504), 'lost', 'SERVICE'],
