@@ -150,15 +150,12 @@ export function noUsableId(answer: Answer, issues: readonly Issue[]): ResponseVa
     answer.body === ''
       ? 'without a body'
       : `with a body that holds no usable subscription_id (${formatIssues(issues)}), see error.body`
-  const error = unusable(
+  return unusable(
     answer,
     `The service answered ${answer.status} ${problem}. A subscription probably exists now: ` +
       'creating again with `recreateIfExists: true` replaces the subscription and returns its id.',
     issues,
   )
-  // Without our own lines on top, the caller's line is among the ten of a stack.
-  Error.captureStackTrace(error, answer.json)
-  return error
 }
 
 function unusable(answer: Answer, message: string, issues: readonly Issue[]): ResponseValidationError {
