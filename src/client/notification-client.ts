@@ -14,6 +14,7 @@ import {
 import { undiciTransport } from '../http/undici.js'
 import { type Log, logOf } from '../logger.js'
 import { withoutEndingSlashes } from '../shared/addresses.js'
+import { InFlight } from '../shared/calls.js'
 import { channelFor, traced } from '../shared/tracing.js'
 import {
   type CreatedSubscription,
@@ -69,7 +70,7 @@ export class NotificationClient implements AsyncDisposable {
   readonly #retry: RetryPolicy
   readonly #timeoutMs: number
   readonly #log: Log
-  readonly #callsInFlight = new Set<Promise<unknown>>()
+  readonly #calls = new InFlight()
   #isClosed = false
 
   /** @throws `ConfigurationError` that lists every problem of the options; nothing is sent */
@@ -205,7 +206,7 @@ export class NotificationClient implements AsyncDisposable {
    */
   async close(): Promise<void> {
     this.#isClosed = true
-    await Promise.allSettled(this.#callsInFlight)
+    await this.#calls.whenIdle()
     await this.#transport.close?.()
   }
 
@@ -227,12 +228,7 @@ export class NotificationClient implements AsyncDisposable {
       method,
       attempts: 0,
     })
-    const work = traced(callChannel, contextOf, (context) =>
-      withCall(this.#settings(method, options), run, ({ attempts, status }) => {
-        if (context !== undefined) Object.assign(context, { attempts }, status !== undefined && { status })
-      }),
-    )
-    this.#callsInFlight.add(work)
+    this.#calls.begin()
     try {
       return await work
     } catch (error) {
@@ -242,7 +238,7 @@ export class NotificationClient implements AsyncDisposable {
       }
       throw error
     } finally {
-      this.#callsInFlight.delete(work)
+      this.#calls.end()
     }
   }
 

@@ -11,7 +11,7 @@ export function singleFlight(work: () => Promise<void>): () => Promise<void> {
   }
 }
 
-/** Counts what is in flight: the deliveries of a receiver, the writes of a spool. */
+/** Counts what is in flight: the calls of a client, the deliveries of a receiver, the writes of a spool. */
 export class InFlight {
   #count = 0
   readonly #waiting: (() => void)[] = []
