@@ -33,28 +33,24 @@ export interface ProvidedTokenAuth {
 /** One of the three ways to authenticate (docs/service.md, Authentication). */
 export type Auth = ClientCredentialsAuth | BasicAuth | ProvidedTokenAuth
 
-/** An authorizer that also returns its access token. */
 export interface TokenAuthorizer extends Authorizer {
   /** The held access token, as an existing promise; `undefined` if the caller must wait for a token. */
   heldAccessToken?(): Promise<string> | undefined
-  accessToken(deadline: Deadline): Promise<string>
 }
 
 export function authorizerFor(auth: Auth, options: TokenRequestOptions): TokenAuthorizer {
   if ('getAccessToken' in auth) return providedTokenAuthorizer(auth)
-  if ('username' in auth) return basicAuthorizer(auth)
-  return new RequestedTokens(auth, options)
+  if (!('username' in auth)) return new RequestedTokens(auth, options)
+  const authorization = basicAuthorization(auth.username, auth.password)
+  return { authorize: () => authorization }
 }
 
-function basicAuthorizer({ password, username }: BasicAuth): TokenAuthorizer {
-  const authorization = basicAuthorization(username, password)
-  return {
-    authorize: () => authorization,
-    async accessToken() {
-      const message = 'is a user name and password: configure client credentials or `getAccessToken` instead'
-      throw noAccessToken([{ path: ['auth'], message }])
-    },
-  }
+/** @throws `ConfigurationError` if the credentials are a user name and a password */
+export async function accessTokenOf(authorizer: Authorizer, deadline: Deadline): Promise<string> {
+  const { accessToken } = await authorizer.authorize(deadline)
+  if (accessToken !== undefined) return accessToken
+  const message = 'is a user name and password: configure client credentials or `getAccessToken` instead'
+  throw noAccessToken([{ path: ['auth'], message }])
 }
 
 const noAccessToken = configurationError('There is no access token')
@@ -71,15 +67,13 @@ function bearer(accessToken: string, isFresh: boolean): BearerAuthorization {
 
 /** Tokens from the caller's function, which also caches and refreshes them. */
 function providedTokenAuthorizer(auth: ProvidedTokenAuth): TokenAuthorizer {
-  async function accessToken(deadline: Deadline): Promise<string> {
+  async function authorize(deadline: Deadline): Promise<BearerAuthorization> {
     const provided = (async (): Promise<unknown> => auth.getAccessToken())()
     const token = await deadline.waitFor(provided, 'token', { missing: () => missingProvided })
-    if (typeof token === 'string' && accessTokenPattern.test(token)) return token
+    if (typeof token === 'string' && accessTokenPattern.test(token)) return bearer(token, false)
     throw noAccessToken([{ path: ['auth', 'getAccessToken'], message: whatIsWrongWith(token) }])
   }
-  const authorize = async (deadline: Deadline) => bearer(await accessToken(deadline), false)
   return {
-    accessToken,
     authorize,
     /** Calls the caller's function again; the request is repeated only if the token is different. */
     async reauthorize(rejected, deadline) {
@@ -156,7 +150,10 @@ class RequestedTokens implements TokenAuthorizer {
   }
 
   authorize(deadline: Deadline): BearerAuthorization | Promise<BearerAuthorization> {
-    return this.#held()?.authorization ?? this.#authorizeAnew(deadline)
+    return (
+      this.#held()?.authorization ??
+      this.#next(deadline).then(({ accessToken, issuedHere }) => bearer(accessToken, issuedHere))
+    )
   }
 
   async reauthorize(
@@ -172,16 +169,6 @@ class RequestedTokens implements TokenAuthorizer {
 
   heldAccessToken(): Promise<string> | undefined {
     return this.#held()?.promise
-  }
-
-  async accessToken(deadline: Deadline): Promise<string> {
-    const token = this.#held() ?? (await this.#next(deadline))
-    return token.accessToken
-  }
-
-  async #authorizeAnew(deadline: Deadline): Promise<BearerAuthorization> {
-    const { accessToken, issuedHere } = await this.#next(deadline)
-    return bearer(accessToken, issuedHere)
   }
 
   /** The current token without waiting, if there is one; starts a background refresh when that is due. */

@@ -1,5 +1,5 @@
 /** The client: every call to the notification service. */
-import { authorizerFor, type TokenAuthorizer } from '../auth/authorizer.js'
+import { accessTokenOf, authorizerFor, type TokenAuthorizer } from '../auth/authorizer.js'
 import { ClosedError, NotificationError } from '../errors.js'
 import type { Transport } from '../http/exchange.js'
 import { fetchTransport } from '../http/fetch.js'
@@ -196,7 +196,8 @@ export class NotificationClient implements AsyncDisposable {
     // The hot path: no async function, no timer, and one promise for all callers.
     const held = options === undefined && !this.#isClosed ? this.#authorizer.heldAccessToken?.() : undefined
     return (
-      held ?? this.#call('getAccessToken', options, ({ deadline }) => this.#authorizer.accessToken(deadline))
+      held ??
+      this.#call('getAccessToken', options, ({ deadline }) => accessTokenOf(this.#authorizer, deadline))
     )
   }
 
@@ -230,7 +231,11 @@ export class NotificationClient implements AsyncDisposable {
     })
     this.#calls.begin()
     try {
-      return await work
+      return await traced(callChannel, contextOf, (context) =>
+        withCall(this.#settings(method, options), run, ({ attempts, status }) => {
+          if (context !== undefined) Object.assign(context, { attempts }, status !== undefined && { status })
+        }),
+      )
     } catch (error) {
       if (error instanceof NotificationError && !located.has(error)) {
         located.add(error)

@@ -32,6 +32,8 @@ export interface Authorization {
   readonly header: string | undefined
   /** Texts that no error or log line may show. */
   readonly secrets: readonly string[]
+  /** The token that is in the header, if one is. */
+  readonly accessToken?: string
 }
 
 export interface Authorizer {
