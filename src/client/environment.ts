@@ -1,6 +1,5 @@
 /** Reads the options of a client from environment variables; its errors name the variables. */
 import type { Auth } from '../auth/authorizer.js'
-import type { ClientCredentialsAuth } from '../auth/client-authentication.js'
 import { ConfigurationError, type Issue } from '../errors.js'
 import { type Operation, partsOfRoute, type Route, routeSchema, routeSpelling } from '../shared/routes.js'
 import { certificatesIn, messageOf } from '../shared/text.js'
@@ -102,37 +101,29 @@ function contradictionsIn(env: Environment): Issue[] {
   return [{ path: [name], message: `is set beside ${others.join(', ')}: set one kind of credentials only` }]
 }
 
-/** Values in quotes, which a shell would remove and `docker --env-file` keeps, or with an invisible character. */
 function misspelledIn(env: Environment): Issue[] {
   const names = [...Object.keys(variables), routeVariable('unsubscribe'), routeVariable('update')]
   return names.flatMap((name) => {
-    const value = String(env[name] ?? '')
-    const [invisible] = /[\p{Cc}\p{Cf}\u2028\u2029\u00a0]/u.exec(value) ?? []
-    const code = invisible?.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')
-    if (code !== undefined)
-      return { path: [name], message: `has the invisible character U+${code}: write the value anew` }
-    if (/^(["']).*\1$|^“.*”$/.test(value))
-      return { path: [name], message: 'is in quotes, which are part of the value here: remove them' }
-    const message = 'must not begin or end with a space'
-    return value.trim() !== value && name in variables ? { path: [name], message } : []
+    const message = spellingProblem(name, String(env[name] ?? ''))
+    return message === undefined ? [] : { path: [name], message }
   })
 }
 
+/** Of a value in quotes, which a shell would remove and `docker --env-file` keeps, or with an invisible character. */
+function spellingProblem(name: string, value: string): string | undefined {
+  const [invisible] = /[\p{Cc}\p{Cf}\u2028\u2029\u00a0]/u.exec(value) ?? []
+  const code = invisible?.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')
+  if (code !== undefined) return `has the invisible character U+${code}: write the value anew`
+  if (/^(["']).*\1$|^“.*”$/.test(value)) return 'is in quotes, which are part of the value here: remove them'
+  const hasSpace = value.trim() !== value && name in variables
+  return hasSpace ? 'must not begin or end with a space' : undefined
+}
+
+/** Checked with the other options, whose messages list the values. */
 function authOf(env: Environment): Auth {
-  if (isBasic(env)) {
-    return { username: env.NOTIFICATION_USERNAME ?? '', password: env.NOTIFICATION_PASSWORD ?? '' }
-  }
-  // Checked with the other options, whose messages list the values.
-  const { NOTIFICATION_CLIENT_AUTHENTICATION: way, NOTIFICATION_CREDENTIALS_ENCODING: encoding } = env
-  return {
-    authUrl: env.NOTIFICATION_AUTH_URL ?? '',
-    domain: env.NOTIFICATION_DOMAIN ?? '',
-    clientId: env.NOTIFICATION_CLIENT_ID ?? '',
-    clientSecret: env.NOTIFICATION_CLIENT_SECRET ?? '',
-    scope: env.NOTIFICATION_SCOPE || undefined,
-    clientAuthentication: (way || undefined) as ClientCredentialsAuth['clientAuthentication'],
-    credentialsEncoding: (encoding || undefined) as ClientCredentialsAuth['credentialsEncoding'],
-  }
+  const own = Object.entries(isBasic(env) ? basicVariables : clientVariables)
+  const fields = own.map(([name, [option]]) => [option.replace('auth.', ''), env[name] || undefined])
+  return Object.fromEntries(fields)
 }
 
 /** @param problems - gets one more if the text is no route */
