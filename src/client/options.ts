@@ -7,7 +7,13 @@ import type { ResponseSummary, RetryOptions } from '../http/send.js'
 import type { Logger } from '../logger.js'
 import { urlProblem } from '../shared/addresses.js'
 import { type Routes, routesSchema } from '../shared/routes.js'
-import { certificatesIn, hasWholeCertificates, placeholder, placeholderProblem } from '../shared/text.js'
+import {
+  certificatesIn,
+  hasWholeCertificates,
+  placeholder,
+  placeholderProblem,
+  thrownBy,
+} from '../shared/text.js'
 import {
   abortSignalSchema,
   configurationError,
@@ -135,11 +141,8 @@ function checkCertificates(ca: string, context: z.RefinementCtx): void {
   // Loaded here, so that importing the package does not load `node:crypto`.
   const { X509Certificate } = process.getBuiltinModule('node:crypto')
   for (const [index, certificate] of certificates.entries()) {
-    try {
-      new X509Certificate(certificate)
-    } catch {
+    if (thrownBy(() => new X509Certificate(certificate)) !== undefined)
       refuse(`has a certificate that cannot be read, number ${index + 1}`)
-    }
   }
 }
 

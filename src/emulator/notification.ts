@@ -9,7 +9,7 @@ import {
   notificationTypes,
   typeThatBrings,
 } from '../notification-types.js'
-import { didYouMean } from '../shared/text.js'
+import { didYouMean, thrownBy } from '../shared/text.js'
 import { invalidRequest, validate } from '../shared/validation.js'
 import { samplePayload } from '../webhooks/sample.js'
 
@@ -89,12 +89,7 @@ const notificationSchema = z
   })
 
 function canBeJson(payload: object): boolean {
-  try {
-    JSON.stringify(payload)
-    return true
-  } catch {
-    return false
-  }
+  return thrownBy(() => JSON.stringify(payload)) === undefined
 }
 
 function missingCategory(type: string): { path: string[]; message: string } {

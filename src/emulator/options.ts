@@ -5,7 +5,7 @@ import { createSecureContext } from 'node:tls'
 import * as z from 'zod'
 import { headerName } from '../shared/headers.js'
 import { endpoints, type Routes, resolvedRoute, routesSchema } from '../shared/routes.js'
-import { messageOf } from '../shared/text.js'
+import { thrownBy } from '../shared/text.js'
 import { configurationError, validate } from '../shared/validation.js'
 import { maxDelayMs } from '../shared/waits.js'
 import type { KeyAndCertificate } from './https/certificate.js'
@@ -98,7 +98,7 @@ const certificate = z
 
 const tlsSchema = z.strictObject({ key: z.string(), cert: certificate }).superRefine((tls, context) => {
   // Node.js' message says what is wrong: no key, the key of another certificate, a key that is too short.
-  const problem = problemOf(() => createSecureContext(tls))
+  const problem = thrownBy(() => createSecureContext(tls))
   if (problem === undefined) return
   const message = `cannot be used for TLS with \`tls.cert\`: ${problem}`
   context.addIssue({ code: 'custom', path: ['key'], message })
@@ -192,19 +192,9 @@ function randomSecret(): string {
 
 function isCertificate(pem: string): boolean {
   // Of several certificates in one text, `X509Certificate` reads the first.
-  return problemOf(() => new X509Certificate(pem)) === undefined
+  return thrownBy(() => new X509Certificate(pem)) === undefined
 }
 
 function isStillValid(pem: string): boolean {
   return Date.parse(new X509Certificate(pem).validTo) > Date.now()
-}
-
-/** The message of what `use` throws. */
-function problemOf(use: () => unknown): string | undefined {
-  try {
-    use()
-    return undefined
-  } catch (error) {
-    return messageOf(error)
-  }
 }

@@ -55,6 +55,16 @@ export const placeholder =
 
 export const placeholderProblem = 'is a placeholder, which was never replaced by its value'
 
+/** The message of what a function throws; `undefined` if it throws nothing. */
+export function thrownBy(run: () => unknown): string | undefined {
+  try {
+    run()
+    return undefined
+  } catch (error) {
+    return messageOf(error)
+  }
+}
+
 /**
  * The most similar name, in any case, if it is similar enough.
  *
