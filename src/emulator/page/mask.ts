@@ -3,7 +3,8 @@
  * carries the receiver's secret (docs/service.md, Resources).
  */
 import { inBase64, redactTokens } from '../../shared/redact.js'
-import { decodeFormComponent, parseAuthorization } from '../service/requests.js'
+import { decodeFormComponent } from '../../shared/text.js'
+import { parseAuthorization } from '../service/requests.js'
 
 const dots = '••••••••'
 

@@ -1,17 +1,17 @@
 /** The HTTP surface of the service: from a request to its Response (docs/service.md, Endpoints). */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readUpTo } from '../../shared/bounded-bytes.js'
-import { endpoints, idPlace, resolvedRoute } from '../../shared/routes.js'
+import { idPlace } from '../../shared/routes.js'
 import { isBodiless } from '../../shared/statuses.js'
 import { messageOf } from '../../shared/text.js'
-import { type Activity, beginningOf, type RecordedRequest } from '../activity.js'
+import { type Activity, beginningOf } from '../activity.js'
 import { ConnectionReset, type Fault, type FaultPlan } from '../faults.js'
 import type { ResolvedEmulatorOptions } from '../options.js'
 import { injectedFault } from '../words.js'
-import { decodeFormComponent, Refusal, type ServiceRequest } from './requests.js'
-import { subscriptionOperations } from './subscription-operations.js'
+import { type Endpoint, Refusal, type ServiceRequest } from './requests.js'
+import { subscriptionEndpoints } from './subscription-operations.js'
 import type { SubscriptionStore } from './subscription-store.js'
-import { answerTokenRequest, type TokenIssuer } from './token-endpoint.js'
+import { type TokenIssuer, tokenEndpoint } from './token-endpoint.js'
 
 /** A larger request body is refused with 413; no limit is documented (docs/service.md, Limits). */
 export const maxBodyBytes = 1024 * 1024
@@ -27,16 +27,7 @@ export interface IncomingRequest {
   readonly signal?: AbortSignal
 }
 
-interface Endpoint {
-  readonly operation: RecordedRequest['operation']
-  /** @throws `Refusal` */
-  answer(request: ServiceRequest): Promise<Response>
-}
-
-type Found = Endpoint & Pick<ServiceRequest, 'variable' | 'about'>
-
-/** An endpoint at its method and its path, with query and the place of a variable in braces. */
-type Route = Endpoint & { readonly method: string; readonly path: string }
+type Found = Pick<Endpoint, 'operation' | 'answer'> & Pick<ServiceRequest, 'variable' | 'about'>
 
 interface ServiceParts {
   readonly tokens: TokenIssuer
@@ -49,11 +40,12 @@ interface ServiceParts {
 
 export class NotificationService {
   readonly #parts: ServiceParts
-  readonly #routes: readonly Route[]
+  readonly #endpoints: readonly Endpoint[]
 
   constructor(options: ResolvedEmulatorOptions, parts: ServiceParts) {
+    const { tokens, store } = parts
     this.#parts = parts
-    this.#routes = routesOf(options, parts)
+    this.#endpoints = [tokenEndpoint(options, tokens), ...subscriptionEndpoints(options, tokens, store)]
   }
 
   /**
@@ -67,10 +59,8 @@ export class NotificationService {
     const body = Buffer.from(bytes).toString('utf8')
     const { operation, variable, about, ...endpoint } = this.#find(method, target)
     const fault = this.#parts.faults.takeForRequest(operation)
-    const finish = this.#parts.activity.beginRequest({
-      ...{ operation, method, body, path: target, headers: Object.fromEntries(headers) },
-      ...(fault && { fault }),
-    })
+    const sent = { operation, method, body, path: target, headers: Object.fromEntries(headers) }
+    const finish = this.#parts.activity.beginRequest({ ...sent, ...(fault && { fault }) })
     const answer = async (): Promise<Response> => {
       try {
         if (!isComplete) {
@@ -134,7 +124,7 @@ export class NotificationService {
 
   /** The endpoint of a request, with the text in the place of its variable. */
   #find(method: string, target: string): Found {
-    const matches = this.#routes.flatMap((endpoint) => {
+    const matches = this.#endpoints.flatMap((endpoint) => {
       const variable = variableIn(target, endpoint.path)
       if (variable === undefined) return []
       const about = endpoint.path.includes(idPlace) ? { subscriptionId: Number(variable) } : {}
@@ -149,32 +139,6 @@ export class NotificationService {
 
 function notFound(refusal: Refusal): Found {
   return { operation: 'unknown', variable: '', about: {}, answer: () => Promise.reject(refusal) }
-}
-
-/** Every method and path that is answered; see the option `routes`. */
-function routesOf(options: ResolvedEmulatorOptions, { tokens, store }: ServiceParts): Route[] {
-  const subscriptions = subscriptionOperations(options, tokens, store)
-  const update = resolvedRoute('update', options.routes?.update)
-  const unsubscribe = resolvedRoute('unsubscribe', options.routes?.unsubscribe)
-  return [
-    {
-      operation: 'token',
-      ...endpoints.token,
-      answer: async (request) => {
-        // In a path a plus sign is no space.
-        if (decodeFormComponent(request.variable.replaceAll('+', '%2B')) !== options.domain)
-          throw new Refusal(404, 'There is no such domain', 'not_found')
-        return answerTokenRequest(options, tokens, request)
-      },
-    },
-    { operation: 'create', ...endpoints.create, answer: subscriptions.create },
-    { operation: 'update', ...update, answer: (request) => subscriptions.update(update, request) },
-    {
-      operation: 'unsubscribe',
-      ...unsubscribe,
-      answer: (request) => subscriptions.unsubscribe(unsubscribe, request),
-    },
-  ]
 }
 
 /**

@@ -3,10 +3,11 @@ import * as z from 'zod'
 import { notificationTypes } from '../../notification-types.js'
 import { isInsecureLoopback, parsedUrl } from '../../shared/addresses.js'
 import { headerName } from '../../shared/headers.js'
-import type { ResolvedRoute } from '../../shared/routes.js'
+import { endpoints, type ResolvedRoute, resolvedRoute } from '../../shared/routes.js'
 import { excerpt } from '../../shared/text.js'
 import type { ResolvedEmulatorOptions } from '../options.js'
 import {
+  type Endpoint,
   formType,
   invalid,
   isReservedHeader,
@@ -23,10 +24,17 @@ import type { TokenIssuer } from './token-endpoint.js'
 /** What subscription calls are checked against. */
 type Rules = Pick<
   ResolvedEmulatorOptions,
-  'username' | 'password' | 'permittedHeaders' | 'allowInsecureLoopback'
+  'username' | 'password' | 'permittedHeaders' | 'allowInsecureLoopback' | 'routes'
 >
 
-export function subscriptionOperations(rules: Rules, tokens: TokenIssuer, store: SubscriptionStore) {
+export function subscriptionEndpoints(
+  rules: Rules,
+  tokens: TokenIssuer,
+  store: SubscriptionStore,
+): Endpoint[] {
+  const update = resolvedRoute('update', rules.routes?.update)
+  const unsubscribe = resolvedRoute('unsubscribe', rules.routes?.unsubscribe)
+
   /** Either kind of Authorization will do (docs/service.md, Authentication). */
   async function authorize({ headers }: ServiceRequest): Promise<void> {
     const { isBasic = true, value } = parseAuthorization(headers.get('authorization')) ?? {}
@@ -39,43 +47,47 @@ export function subscriptionOperations(rules: Rules, tokens: TokenIssuer, store:
     throw new Refusal(401, message, 'unauthorized', { 'www-authenticate': challenge })
   }
 
-  return {
-    async create(request: ServiceRequest): Promise<Response> {
-      await authorize(request)
-      requireFormat(request, 'form')
-      const { outcome, subscriptionId } = store.create(readCreateForm(request, rules))
-      request.about.subscriptionId = subscriptionId
-      if (outcome === 'created') return Response.json({ subscription_id: subscriptionId }, { status: 201 })
-      const [code, message] =
-        outcome === 'duplicate'
-          ? ['duplicate_subscription', 'is identical; recreateIfExists=true would replace it']
-          : ['partial_overlap', 'covers some of the users and types at this callback URL']
-      throw new Refusal(409, `Subscription ${subscriptionId} ${message}`, code)
-    },
-
-    /**
-     * Method and path come from the service's public developer pages (docs/service.md, Endpoints); the
-     * status of success was not readable there, so 200 with an empty body is the emulator's choice.
-     */
-    async update(route: ResolvedRoute, request: ServiceRequest): Promise<Response> {
-      await authorize(request)
-      requireFormat(request, route.format)
-      const subscriptionId = idOf(route, request)
-      // Checked before the values: an ended subscription is always a 404.
-      if (!store.isActive(subscriptionId)) throw notFound(subscriptionId)
-      store.updateParameters(subscriptionId, readUpdate(route, request, rules))
-      return new Response()
-    },
-
-    /** Method, path and statuses come from the service's public developer pages (docs/service.md, Endpoints). */
-    async unsubscribe(route: ResolvedRoute, request: ServiceRequest): Promise<Response> {
-      await authorize(request)
-      if (request.variable === '') requireFormat(request, route.format)
-      const subscriptionId = idOf(route, request)
-      if (!store.end(subscriptionId, 'unsubscribed')) throw notFound(subscriptionId)
-      return new Response(null, { status: 204 })
-    },
+  async function answerCreate(request: ServiceRequest): Promise<Response> {
+    await authorize(request)
+    requireFormat(request, 'form')
+    const { outcome, subscriptionId } = store.create(readCreateForm(request, rules))
+    request.about.subscriptionId = subscriptionId
+    if (outcome === 'created') return Response.json({ subscription_id: subscriptionId }, { status: 201 })
+    const [code, message] =
+      outcome === 'duplicate'
+        ? ['duplicate_subscription', 'is identical; recreateIfExists=true would replace it']
+        : ['partial_overlap', 'covers some of the users and types at this callback URL']
+    throw new Refusal(409, `Subscription ${subscriptionId} ${message}`, code)
   }
+
+  /**
+   * Method and path come from the service's public developer pages (docs/service.md, Endpoints); the
+   * status of success was not readable there, so 200 with an empty body is the emulator's choice.
+   */
+  async function answerUpdate(request: ServiceRequest): Promise<Response> {
+    await authorize(request)
+    requireFormat(request, update.format)
+    const subscriptionId = idOf(update, request)
+    // Checked before the values: an ended subscription is always a 404.
+    if (!store.isActive(subscriptionId)) throw notFound(subscriptionId)
+    store.updateParameters(subscriptionId, readUpdate(update, request, rules))
+    return new Response()
+  }
+
+  /** Method, path and statuses come from the service's public developer pages (docs/service.md, Endpoints). */
+  async function answerUnsubscribe(request: ServiceRequest): Promise<Response> {
+    await authorize(request)
+    if (request.variable === '') requireFormat(request, unsubscribe.format)
+    const subscriptionId = idOf(unsubscribe, request)
+    if (!store.end(subscriptionId, 'unsubscribed')) throw notFound(subscriptionId)
+    return new Response(null, { status: 204 })
+  }
+
+  return [
+    { operation: 'create', ...endpoints.create, answer: answerCreate },
+    { operation: 'update', ...update, answer: answerUpdate },
+    { operation: 'unsubscribe', ...unsubscribe, answer: answerUnsubscribe },
+  ]
 }
 
 function requireFormat({ headers }: ServiceRequest, format: ResolvedRoute['format']): void {

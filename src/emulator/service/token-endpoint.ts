@@ -1,9 +1,11 @@
 /** The token endpoint (docs/service.md, Endpoints), and the access tokens that it issues. */
 import { generateKeyPairSync, type KeyPairKeyObjectResult, randomUUID } from 'node:crypto'
 import { jwtVerify, SignJWT } from 'jose'
+import { endpoints } from '../../shared/routes.js'
+import { decodeFormComponent } from '../../shared/text.js'
 import type { ResolvedEmulatorOptions } from '../options.js'
 import {
-  decodeFormComponent,
+  type Endpoint,
   formType,
   invalid,
   mediaTypeOf,
@@ -16,12 +18,23 @@ import {
 type Identity = Pick<ResolvedEmulatorOptions, 'domain' | 'clientId' | 'clientSecret' | 'credentialsEncoding'>
 
 /**
- * Answers a token request. Client ID and secret are taken from the Basic header or else, as the service's public
- * developer pages have it, from the form.
- *
- * @throws `Refusal` with an error code of RFC 6749 section 5.2
+ * Client ID and secret are taken from the Basic header or else, as the service's public developer pages have it, from the
+ * form. A `Refusal` has an error code of RFC 6749 section 5.2.
  */
-export async function answerTokenRequest(
+export function tokenEndpoint(identity: Identity, tokens: TokenIssuer): Endpoint {
+  return {
+    operation: 'token',
+    ...endpoints.token,
+    async answer(request) {
+      // In a path a plus sign is no space.
+      if (decodeFormComponent(request.variable.replaceAll('+', '%2B')) !== identity.domain)
+        throw new Refusal(404, 'There is no such domain', 'not_found')
+      return answerTokenRequest(identity, tokens, request)
+    },
+  }
+}
+
+async function answerTokenRequest(
   identity: Identity,
   tokens: TokenIssuer,
   { headers, body }: ServiceRequest,

@@ -1,4 +1,5 @@
 /** Finds entries and subscriptions by what is typed into a filter. */
+import { decodeFormComponent } from '../../../shared/text.js'
 import { endReasons } from '../../words.js'
 import type { EntryView, SubscriptionView } from '../views.js'
 import { subscriptionOf } from './format.js'
@@ -34,7 +35,9 @@ export function wordsOfEntry(entry: EntryView): readonly unknown[] {
   const about = id === undefined ? '' : `#${id}`
   if (entry.kind === 'ended') return ['ended subscription', about, endReasons[entry.reason]]
   const { status, error, fault, body, target, answer } = entry
-  const common = [about, status, error, fault, decoded(target), decoded(body), answer?.body]
+  // A form's text is searched as it was meant, not as it was encoded.
+  const [path, text] = [target, body].map((each) => decodeFormComponent(each) ?? each)
+  const common = [about, status, error, fault, path, text, answer?.body]
   return entry.kind === 'request'
     ? [entry.operation, entry.method, ...common]
     : [entry.type, entry.username, entry.notificationId, ...common]
@@ -43,13 +46,4 @@ export function wordsOfEntry(entry: EntryView): readonly unknown[] {
 export function wordsOfSubscription(subscription: SubscriptionView): readonly unknown[] {
   const { subscriptionId, usernames, notificationTypes, callbackUrl } = subscription
   return [`#${subscriptionId}`, ...usernames, ...notificationTypes, callbackUrl]
-}
-
-/** A form's text is searched as it was meant, not as it was encoded. */
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text.replaceAll('+', ' '))
-  } catch {
-    return text
-  }
 }
