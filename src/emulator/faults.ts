@@ -138,12 +138,9 @@ export class FaultPlan {
  * the socket, msw answers with a network error.
  */
 export class ConnectionReset extends TypeError {
-  /** Why the connection broke, for the emulator's own record of the request. */
-  readonly reason: string
-
-  constructor(reason: string) {
+  /** @param reason - why the connection broke, for the emulator's own record of the request */
+  constructor(readonly reason: string) {
     super('fetch failed', { cause: Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }) })
-    this.reason = reason
   }
 }
 

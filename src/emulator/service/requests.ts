@@ -35,15 +35,13 @@ export interface About {
  * section 5.2).
  */
 export class Refusal extends Error {
-  readonly status: number
-  readonly code: string
-  readonly headers: Readonly<Record<string, string>>
-
-  constructor(status: number, message: string, code = 'invalid_request', headers = {}) {
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly code = 'invalid_request',
+    readonly headers: Readonly<Record<string, string>> = {},
+  ) {
     super(message)
-    this.status = status
-    this.code = code
-    this.headers = headers
   }
 }
 

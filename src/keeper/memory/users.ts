@@ -13,13 +13,10 @@ export class Collision extends Error {}
 const aMomentMs = 1_000
 
 class KnownUser {
-  readonly username: string
   /** Of the record in the store. */
   readonly key: string
-  isWanted: boolean
   /** Whether the index has the name. */
   isIndexed = false
-  readonly schedule: UserSchedule
 
   /** The last known text in the store, and since when it has not changed; monotonic. */
   text: string | undefined
@@ -40,11 +37,12 @@ class KnownUser {
   /** The last delivery to this process. */
   delivery: LastDelivery | undefined
 
-  constructor(username: string, isWanted: boolean, schedule: UserSchedule) {
-    this.username = username
-    this.schedule = schedule
+  constructor(
+    readonly username: string,
+    public isWanted: boolean,
+    readonly schedule: UserSchedule,
+  ) {
     this.key = keyOf(username)
-    this.isWanted = isWanted
   }
 }
 
@@ -71,10 +69,8 @@ export class Users {
     this.#parts = parts
   }
 
-  add(username: string, isWanted: boolean): User {
-    const user = new KnownUser(username, isWanted, this.#parts.schedule.newUser())
-    this.#all.set(username, user)
-    return user
+  add(username: string, isWanted: boolean): void {
+    this.#all.set(username, new KnownUser(username, isWanted, this.#parts.schedule.newUser()))
   }
 
   forget(user: User): void {
