@@ -19,27 +19,15 @@ export type HttpsServer = Awaited<ReturnType<typeof listenHttps>>
  */
 export async function listenHttps({ key, cert }: KeyAndCertificate, host: string, port: number) {
   const server = createServer({ key, cert })
-  const sockets = new Set<Socket>()
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
-  })
-  const baseUrl = `https://${reachableHost(host)}:${await listen(server, host, port)}`
+  const listening = await listen(server, host, port)
   return {
-    baseUrl,
+    baseUrl: `https://${reachableHost(host)}:${listening.port}`,
+    close: listening.close,
     /** Answers requests with what `handle` resolves with. If it rejects, the connection breaks. */
     answerWith(handle: Handler) {
       server.on('request', (incoming, outgoing) => {
         answer(handle, incoming, outgoing).catch(() => incoming.socket.destroy())
       })
-    },
-    /** Stops listening and closes every connection, also those with a request in flight. */
-    async close() {
-      const closed = once(server, 'close')
-      server.close()
-      // Not closeAllConnections(): it does not know of connections that are still in the TLS handshake.
-      for (const socket of sockets) socket.destroy()
-      await closed
     },
   }
 }
@@ -50,17 +38,18 @@ function reachableHost(host: string): string {
 }
 
 /**
- * Resolves with the port.
+ * Resolves with the port, and a function that stops listening and closes every connection, also those with a request in
+ * flight.
  *
  * @param option - the option, if host and port are below one
  * @throws `ConfigurationError` if host or port cannot be listened on
  */
-export async function listen(
-  server: Server,
-  host: string,
-  port: number,
-  ...option: string[]
-): Promise<number> {
+export async function listen(server: Server, host: string, port: number, ...option: string[]) {
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
   server.listen(port, host)
   try {
     await once(server, 'listening')
@@ -72,8 +61,16 @@ export async function listen(
     const issues = [{ ...issue, path: [...option, ...issue.path] }]
     throw configurationError('The emulator cannot start')(issues, { cause })
   }
-  const address = server.address()
-  return typeof address === 'object' && address !== null ? address.port : port
+  return {
+    port: Number(Object(server.address()).port),
+    async close() {
+      const closed = once(server, 'close')
+      server.close()
+      // Not closeAllConnections(): it does not know of connections that are still in the TLS handshake.
+      for (const socket of sockets) socket.destroy()
+      await closed
+    },
+  }
 }
 
 async function answer(handle: Handler, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {

@@ -1,6 +1,5 @@
 /** Serves the page: plain HTTP on loopback, at a path that cannot be guessed (docs/emulator.md, The page). */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
@@ -28,7 +27,7 @@ export async function startPageServer(host: PageHost, requestedPort = 0) {
   const html = await readPage()
   const token = randomBytes(18).toString('base64url')
   const server = createServer()
-  const port = await listen(server, '127.0.0.1', requestedPort, 'page')
+  const { port, close } = await listen(server, '127.0.0.1', requestedPort, 'page')
   const headers = securityHeaders(html)
   const events = new EventStream(host)
 
@@ -61,12 +60,9 @@ export async function startPageServer(host: PageHost, requestedPort = 0) {
 
   return {
     url: `http://127.0.0.1:${port}/${token}/`,
-    async close() {
+    close() {
       events.close()
-      const serverClosed = once(server, 'close')
-      server.close()
-      server.closeAllConnections()
-      await serverClosed
+      return close()
     },
   }
 }
