@@ -1,7 +1,5 @@
 /** The options of a keeper and of its calls: checked, and with their defaults. The schemas are made when first needed. */
 import * as z from 'zod'
-import { deliveredTypeProblem, notificationTypes } from '../notification-types.js'
-import { callbackUrlProblem } from '../shared/addresses.js'
 import {
   abortSignalSchema,
   configurationError,
@@ -14,8 +12,10 @@ import { maxDelayMs } from '../shared/waits.js'
 import {
   type AssociatedValues,
   associatedValuesProblem,
+  callbackUrlSchema,
   checkAssociatedValues,
   headersSchema,
+  notificationTypesSchema,
   parametersSchema,
   type UpdateSubscriptionParametersInput,
   updateSubscriptionParametersInputSchema,
@@ -47,16 +47,9 @@ const optionsSchema = z.lazy(() =>
         [z.array(z.string()), functionFor('returns the list')],
         'must be a list of names, or a function that returns one',
       ),
-      notificationTypes: z
-        .array(z.enum(notificationTypes, { error: ({ input }) => deliveredTypeProblem(input) }))
-        .min(1, 'must name at least one notification type')
-        .refine((types) => new Set(types).size === types.length, 'must not name a type twice'),
-      callbackUrl: z
-        .union([z.string(), z.instanceof(URL)], 'must be a URL')
-        // The client decides at the first call whether `http:` on loopback is allowed.
-        .refine((url) => callbackUrlProblem(url, true) === undefined, {
-          error: ({ input }) => callbackUrlProblem(String(input), true),
-        }),
+      notificationTypes: notificationTypesSchema(),
+      // The client decides at the first call whether `http:` on loopback is allowed.
+      callbackUrl: callbackUrlSchema(true),
       parameters: parametersSchema.unwrap().optional(),
       headers: headersSchema.unwrap().optional(),
       onGap: functionFor('takes a gap').optional(),
