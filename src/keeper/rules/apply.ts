@@ -44,6 +44,9 @@ export interface Applied {
   readonly isRefused?: boolean
 }
 
+/** What no longer holds of a subscription that exists, with the recorded id. */
+const sure = { idUnsure: undefined, endedByUs: undefined, conflictAt: undefined }
+
 export function apply(record: UserRecord, answered: Answered): Applied {
   const { call, reply } = answered
   if ('id' in call) return applyById(record, call.kind, answered)
@@ -53,7 +56,7 @@ export function apply(record: UserRecord, answered: Answered): Applied {
     case 'unreadable': {
       // What may have been created before may have ended before this call.
       const provenAt = record.provenAt ?? (record.idUnsure ? undefined : answered.sentAt)
-      const tried = { ...without(replaced(record, answered), 'id'), spec: call.spec }
+      const tried = { ...replaced(record, answered), id: undefined, spec: call.spec }
       return { record: { ...tried, idUnsure: true, provenAt }, learnt: taken({ ...answered, call }) }
     }
     default:
@@ -66,19 +69,18 @@ function applyById(record: UserRecord, kind: Operation, answered: Answered): App
   switch (reply.kind) {
     case 'ok': {
       if (kind === 'update') {
-        const sure = without(record, 'idUnsure', 'endedByUs', 'conflictAt')
         const names = union(record.names, facts.names)
-        const updated = { ...sure, names, generation: facts.generation, provenAt: sentAt }
+        const updated = { ...record, ...sure, names, generation: facts.generation, provenAt: sentAt }
         return { record: updated, learnt: {}, proven: 'id', proves: kind }
       }
       // The first 2xx of a route that ends nothing looks the same: a create shows whether the subscription has ended.
       if (!facts.isUnsubscribeProven && !learnt.isIdNew)
         return { record: { ...record, endedByUs: true }, learnt: { seemsEnded: true } }
-      return { record: { ...without(record, 'id'), endedByUs: true }, learnt: {}, proves: kind }
+      return { record: { ...record, id: undefined, endedByUs: true }, learnt: {}, proves: kind }
     }
     case 'gone': {
       // After an unsubscribe the gap is reported when the user is subscribed again.
-      const ended = without(record, 'id')
+      const ended = { ...record, id: undefined }
       return { record: kind === 'update' ? ended : { ...ended, endedByUs: true }, learnt: {} }
     }
     case 'no-route':
@@ -99,13 +101,13 @@ function inTheWay(record: UserRecord, answered: AnsweredCreate): Applied {
   const found = taken(answered)
   // A recreate replaces an identical subscription: after a 409 none of ours exists.
   if (call.kind === 'recreate')
-    return { record: without(replaced(record, answered), 'id', 'idUnsure'), learnt: found }
+    return { record: { ...replaced(record, answered), id: undefined, idUnsure: undefined }, learnt: found }
   if (record.id === undefined || record.idUnsure) return { record, learnt: found }
   const { inconclusive, isRefused, seemsEnded } = learnt
   // The gap of a spec that is no longer wanted begins with the last proof before.
   const provenAt = call.spec === facts.spec ? { provenAt: sentAt } : {}
   const known = {
-    record: { ...without(record, 'endedByUs'), ...provenAt },
+    record: { ...record, endedByUs: undefined, ...provenAt },
     learnt: found,
     proven: 'existence',
   } as const
@@ -124,7 +126,7 @@ function created(before: UserRecord, answered: AnsweredCreate, id: number): Appl
   const record = replaced(before, answered)
   const { provenAt, restoredCount, restores, username } = record
   const known = { id, spec: call.spec, names: facts.names, generation: facts.generation, provenAt: sentAt }
-  const made = { ...without(record, 'idUnsure', 'endedByUs', 'conflictAt'), ...known }
+  const made = { ...record, ...sure, ...known }
   const findings = {
     learnt: { isIdNew: true, inconclusive },
     ...(seemsEnded && { proves: 'unsubscribe' as const }),
@@ -155,10 +157,4 @@ function replaced(record: UserRecord, { call, reply, answeredAt }: Answered): Us
 
 function taken({ call, facts, learnt }: AnsweredCreate): Learnt {
   return call.spec === facts.spec ? { ...learnt, isTaken: true } : learnt
-}
-
-function without<Key extends keyof UserRecord>(record: UserRecord, ...keys: Key[]): Omit<UserRecord, Key> {
-  const copy = { ...record }
-  for (const key of keys) delete copy[key]
-  return copy
 }
