@@ -21,7 +21,7 @@ export class IndexOfNames {
     const names = new Set<string>()
     const unreadable = new Set<number>()
     const readShard = async (_: unknown, shard: number) => {
-      const read = await unlessKeyFails(this.#store.read(keyOf(shard), shardSchema), undefined)
+      const read = await unlessKeyFails(this.#store.read(keyOf(shard), shardSchema))
       if (read === undefined) unreadable.add(shard)
       for (const name of read?.value ?? []) names.add(name)
     }
@@ -36,7 +36,7 @@ export class IndexOfNames {
     const enter = async (added: string[], shard: number) => {
       if (added.length === 0) return []
       const change = this.#change(shard, (names) => [...new Set([...names, ...added])])
-      return (await unlessKeyFails(change, added)) ?? []
+      return (await unlessKeyFails(change.then(() => []))) ?? added
     }
     return (await Promise.all(byShard.map(enter))).flat()
   }

@@ -17,13 +17,10 @@ export class StoreFailure extends Error {}
 /** One key cannot be read or written, while the store works. */
 export class KeyFailure extends StoreFailure {}
 
-/** Settles as `work` does, or if one key fails as `otherwise`. The problem is reported. */
-export async function unlessKeyFails<Result, Other>(
-  work: Promise<Result>,
-  otherwise: Other,
-): Promise<Result | Other> {
+/** Settles as `work` does, or with `undefined` if one key fails. The problem is reported. */
+export async function unlessKeyFails<Result>(work: Promise<Result>): Promise<Result | undefined> {
   return work.catch((error: unknown) => {
-    if (error instanceof KeyFailure) return otherwise
+    if (error instanceof KeyFailure) return undefined
     throw error
   })
 }

@@ -59,8 +59,7 @@ export class Processes {
   /** Counts up, and looks at the others. @throws StoreFailure */
   async beat(generation: number): Promise<void> {
     // Without this key the work is not divided.
-    const beating = this.#store.untilStored(storeKey, () => this.#write(generation))
-    await unlessKeyFails(beating, undefined)
+    await unlessKeyFails(this.#store.untilStored(storeKey, () => this.#write(generation)))
     const sharers = this.#living().filter(([, other]) => other.generation === generation)
     this.#sharers = [this.#id, ...sharers.map(([id]) => id)]
   }

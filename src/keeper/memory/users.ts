@@ -84,7 +84,7 @@ export class Users {
 
   /** Whether a user has a record that can be read. @throws StoreFailure */
   async hasRecord(username: string): Promise<boolean> {
-    return (await unlessKeyFails(this.#get(username), undefined))?.value !== undefined
+    return (await unlessKeyFails(this.#get(username)))?.value !== undefined
   }
 
   /** The record of another user counts as unreadable. */
