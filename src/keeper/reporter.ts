@@ -14,11 +14,13 @@ export class Reporter {
   readonly #options: ReporterOptions
 
   constructor(options: ReporterOptions) {
-    const { logger, name } = options
-    const log = logOf(logger)
-    const consoleLog = consoleLogOf(logger)
-    this.log = (level, fields, message) => log(level, { ...fields, keeper: name }, message)
-    this.#consoleLog = (level, fields, message) => consoleLog(level, { ...fields, keeper: name }, message)
+    const { logger, name: keeper } = options
+    const named =
+      (log: Log): Log =>
+      (level, fields, message) =>
+        log(level, { ...fields, keeper }, message)
+    this.log = named(logOf(logger))
+    this.#consoleLog = named(consoleLogOf(logger))
     this.#options = options
   }
 

@@ -49,9 +49,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
   /** @throws `ConfigurationError` that lists every problem of the options */
   constructor(options: SubscriptionKeeperOptions) {
     const basics = basicsOf(options)
-    const configuration = new Configuration(basics)
-    const users = new Users({ ...basics, configuration })
-    this.#parts = { ...basics, configuration, users }
+    this.#parts = { ...basics, configuration: new Configuration(basics), users: new Users(basics) }
     this.#queue = new Queue(this.#parts)
   }
 

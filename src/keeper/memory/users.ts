@@ -58,14 +58,14 @@ export interface Parts extends Basics {
 }
 
 export class Users {
-  readonly #parts: Omit<Parts, 'users'>
+  readonly #parts: Basics
   readonly #all = new Map<string, User>()
   /** `undefined`: several users have this id, so it is nobody's. */
   readonly #byId = new Map<number, User | undefined>()
   readonly all: ReadonlyMap<string, User> = this.#all
   readonly byId: ReadonlyMap<number, User | undefined> = this.#byId
 
-  constructor(parts: Omit<Parts, 'users'>) {
+  constructor(parts: Basics) {
     this.#parts = parts
   }
 
