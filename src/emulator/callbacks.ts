@@ -13,13 +13,7 @@ import type { SubscriptionStore } from './service/subscription-store.js'
 import { injectedFault } from './words.js'
 
 /** The outcome of one callback. */
-export interface CallbackResult {
-  /** The subscription that the callback was for. */
-  readonly subscriptionId: number
-  /** Where the callback went. */
-  readonly callbackUrl: string
-  /** Status of the receiver's answer, if there was one. */
-  readonly status?: number
+export interface CallbackResult extends Pick<RecordedCallback, 'subscriptionId' | 'callbackUrl' | 'status'> {
   /** Why the callback failed. Missing after a success: a complete answer with 2xx in time. */
   readonly error?: Error
   /** Whether the subscription was no longer active when this callback was done. */

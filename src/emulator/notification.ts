@@ -38,11 +38,8 @@ export interface EmulatedNotification {
   readonly ver?: string | undefined
 }
 
-export interface OutgoingNotification {
-  readonly id: string
-  readonly type: string
-  readonly username: string
-  readonly category: NotificationType
+export interface OutgoingNotification
+  extends Pick<z.output<typeof notificationSchema>, 'id' | 'type' | 'username' | 'category'> {
   /** Writes the body of a callback. */
   bodyFor(subscriptionId: number): string
 }

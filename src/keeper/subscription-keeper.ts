@@ -10,6 +10,7 @@ import { validateCall } from './options.js'
 import { absorb } from './rules/record.js'
 import { longAgo, now } from './timing.js'
 import type {
+  KeeperGap,
   KeeperStatus,
   KeptSubscription,
   RotationReport,
@@ -156,12 +157,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
   }
 
   /** The subscriptions of all users, from memory. */
-  *subscriptions(): IterableIterator<
-    {
-      /** The user. */
-      readonly username: string
-    } & KeptSubscription
-  > {
+  *subscriptions(): IterableIterator<Pick<KeeperGap, 'username'> & KeptSubscription> {
     for (const user of this.#parts.users.all.values()) {
       if (user.isWanted) yield { username: user.username, ...this.#shown(user) }
     }

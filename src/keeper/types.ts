@@ -3,7 +3,7 @@ import type { NotificationClient } from '../client/notification-client.js'
 import type { Logger } from '../logger.js'
 import type { NotificationType } from '../notification-types.js'
 import type { KeyValueStore } from '../stores/key-value-store.js'
-import type { AssociatedValues } from '../subscriptions/schemas.js'
+import type { CreateSubscriptionInput } from '../subscriptions/schemas.js'
 
 /**
  * What makes the keeper's calls: a `NotificationClient`, or anything else that has these three methods. Without `service`
@@ -23,8 +23,11 @@ export type Roster =
   | readonly string[]
   | ((options: { readonly signal: AbortSignal }) => readonly string[] | Promise<readonly string[]>)
 
-/** The options of a `SubscriptionKeeper`. Everything down to `callbackUrl` is required. */
-export interface SubscriptionKeeperOptions {
+/**
+ * The options of a `SubscriptionKeeper`. `callbackUrl` and everything down to `notificationTypes` are required.
+ */
+export interface SubscriptionKeeperOptions
+  extends Pick<CreateSubscriptionInput, 'callbackUrl' | 'parameters' | 'headers'> {
   /** Makes the calls. The keeper repeats failed calls itself, so it makes each with `retry: false`. */
   readonly client: KeeperClient
   /** Prefix of the keeper's keys in the store: one name for each roster, the same in all its processes. */
@@ -38,15 +41,6 @@ export interface SubscriptionKeeperOptions {
   readonly usernames: Roster
   /** The notification types of every user. */
   readonly notificationTypes: readonly NotificationType[]
-  /** Where the service sends the notifications; spelled as in `CreateSubscriptionInput`. */
-  readonly callbackUrl: string | URL
-  /** Sent as fields of the form; come back as headers of every callback. Default: none. */
-  readonly parameters?: AssociatedValues | undefined
-  /**
-   * Sent as request headers; come back as headers of every callback, if the service is configured to permit their names
-   * (docs/service.md, Endpoints). Default: none.
-   */
-  readonly headers?: AssociatedValues | undefined
   /**
    * Gets each interval in which notifications of a user may have been lost. The function may be asynchronous. Default:
    * a line to the logger, or to `console.error` if there is none.
@@ -164,17 +158,11 @@ export interface SweepReport {
 }
 
 /** How far a sweep is. */
-export interface SweepProgress {
+export interface SweepProgress extends Pick<SweepReport, 'created' | 'restored' | 'removed'> {
   /** How many users the sweep is done with. */
   readonly done: number
   /** How many users the sweep reconciles, users to be removed included. */
   readonly total: number
-  /** How many of `done` were subscribed for the first time. */
-  readonly created: number
-  /** How many of `done` were restored. */
-  readonly restored: number
-  /** How many of `done` were removed. */
-  readonly removed: number
   /** How many of `done` failed. */
   readonly failed: number
 }

@@ -11,14 +11,7 @@ export interface KoaContextLike {
   /** The response of Node.js. */
   readonly res: NodeResponse
   /** The request of Koa. */
-  readonly request: {
-    /** The HTTP method. */
-    readonly method: string
-    /** The result of an earlier body parser. */
-    readonly body?: unknown
-    /** The body as it was before that. */
-    readonly rawBody?: unknown
-  }
+  readonly request: Pick<NodeRequest, 'method' | 'body' | 'rawBody'>
   /** Whether Koa answers itself. */
   respond?: boolean | undefined
 }
