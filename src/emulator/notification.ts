@@ -50,19 +50,11 @@ export interface OutgoingNotification
  * @throws `InvalidRequestError` for a notification that the service could not deliver
  */
 export function outgoingNotification(notification: EmulatedNotification): OutgoingNotification {
-  const { type, username, category, payload, id, time, ver } = validate(
-    notificationSchema,
-    notification,
-    invalidRequest('This notification cannot be delivered'),
-  )
+  const refuse = invalidRequest('This notification cannot be delivered')
+  const valid = validate(notificationSchema, notification, refuse)
+  const { type, username, category, payload = payloadAbout(type, username), id, time, ver } = valid
   // Written now: a change that the caller makes to the payload later must not reach a callback that waits in the queue.
-  const notificationJson = JSON.stringify({
-    id,
-    time,
-    ver,
-    type,
-    payload: payload ?? payloadAbout(type, username),
-  })
+  const notificationJson = JSON.stringify({ id, time, ver, type, payload })
   const bodyFor = (subscriptionId: number) =>
     `{"subscriptionId":${subscriptionId},"notification":${notificationJson}}`
   return { id, type, username, category, bodyFor }
