@@ -1,4 +1,5 @@
 /** The store for data that processes share: access tokens, and the records of a keeper. */
+import { ConfigurationError } from '../errors.js'
 
 /**
  * A key-value store for text, sync or async. A `Map` and a Keyv instance are stores; `redisStore` of
@@ -38,4 +39,10 @@ export function storedText(value: unknown): string | undefined {
   throw new TypeError(
     `The store returned ${what}: turn off what parses or converts values (docs/stores.md, Your own).`,
   )
+}
+
+/** Makes the error about an argument. Not by shared/validation.ts, which loads zod. */
+export function refusalOf(what: string) {
+  return (name: string, message: string) =>
+    new ConfigurationError(`${what}: \`${name}\` ${message}.`, { issues: [{ path: [name], message }] })
 }

@@ -3,13 +3,14 @@
  *
  * @module notification-subscriber/once
  */
-import { ConfigurationError } from '../errors.js'
-import { type KeyValueStore, storedText } from './key-value-store.js'
+import { type KeyValueStore, refusalOf, storedText } from './key-value-store.js'
 
 export type { KeyValueStore } from './key-value-store.js'
 
 /** The part of a {@link KeyValueStore} that {@link once} uses, such as `redisStore`. */
 export type OnceStore = Pick<Required<KeyValueStore>, 'get' | 'set' | 'compareAndSet'>
+
+const unusable = refusalOf('once cannot work')
 
 const done = 'done'
 const failed = 'failed'
@@ -77,10 +78,4 @@ export async function once(
   }
   await store.set(key, done, keepMs)
   return true
-}
-
-function unusable(name: string, message: string): ConfigurationError {
-  return new ConfigurationError(`once cannot work: \`${name}\` ${message}.`, {
-    issues: [{ path: [name], message }],
-  })
 }

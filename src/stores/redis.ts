@@ -3,8 +3,7 @@
  *
  * @module notification-subscriber/redis
  */
-import { ConfigurationError } from '../errors.js'
-import { type KeyValueStore, storedText } from './key-value-store.js'
+import { type KeyValueStore, refusalOf, storedText } from './key-value-store.js'
 
 export type { KeyValueStore } from './key-value-store.js'
 
@@ -88,6 +87,8 @@ export function redisStore(
   }
 }
 
+const unusable = refusalOf('redisStore cannot be made')
+
 /** The commands that each library spells differently. */
 interface Commands {
   set(key: string, value: string, ttlMs: number | undefined): Promise<unknown>
@@ -141,11 +142,4 @@ function isNodeRedis(redis: unknown): redis is NodeRedisLike {
 
 function canAll(value: unknown, methods: readonly string[]): boolean {
   return methods.every((method) => typeof Object(value)[method] === 'function')
-}
-
-function unusable(name: string, message: string): ConfigurationError {
-  // Not `configurationError` of shared/validation.ts, which loads zod.
-  return new ConfigurationError(`redisStore cannot be made: \`${name}\` ${message}.`, {
-    issues: [{ path: [name], message }],
-  })
 }
