@@ -6,7 +6,7 @@ import { isOk } from '../shared/statuses.js'
 import { configurationError } from '../shared/validation.js'
 
 /** The variables that undici reads, in its order for `https:` targets. */
-const variables = ['https_proxy', 'HTTPS_PROXY', 'http_proxy', 'HTTP_PROXY'] as const
+export const proxyVariables = ['https_proxy', 'HTTPS_PROXY', 'http_proxy', 'HTTP_PROXY'] as const
 
 /** How long a proxy may take to answer, in milliseconds: the same as undici's limit for a connection. */
 const answerTimeoutMs = 10_000
@@ -25,7 +25,7 @@ export interface HttpProxy {
 
 /** The proxy from the environment, if any. @throws `ConfigurationError` for a variable whose value is no usable proxy */
 export function configuredProxy(): HttpProxy | undefined {
-  const variable = variables.find((name) => process.env[name])
+  const variable = proxyVariables.find((name) => process.env[name])
   const text = variable && process.env[variable]
   if (!text) return undefined
   const url = parsedUrl(text)
