@@ -76,12 +76,10 @@ export function readArguments<const Types extends FlagTypes>(
   flagTypes: Types,
 ): Pick<Arguments<Types>, 'values' | 'positionals'> {
   // An ID may be negative, and no flag takes a negative number.
-  const [negative = [], others = []] = [true, false].map((is) =>
-    args.filter((arg) => /^-\d+$/.test(arg) === is),
-  )
+  const isNegative = (arg: string) => /^-\d+$/.test(arg)
   try {
     const { values, positionals } = parseArgs({
-      args: [...others, '--', ...negative],
+      args: [...args.filter((arg) => !isNegative(arg)), '--', ...args.filter(isNegative)],
       options: flagTypes,
       allowPositionals: true,
     })

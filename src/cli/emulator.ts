@@ -39,7 +39,7 @@ async function run(args: string[], { terminal }: CommandContext): Promise<number
   await refuseUsedFolder(folder, state?.pageUrl)
   try {
     const callbackToken = state?.callbackToken ?? randomBytes(24).toString('base64url')
-    const emulator = await start(folder, {
+    await using emulator = await start(folder, {
       clientSecret: state?.clientSecret,
       password: state?.password,
       ...reusableCertificate(state),
@@ -52,18 +52,14 @@ async function run(args: string[], { terminal }: CommandContext): Promise<number
       callbackCa,
       allowInsecureLoopback: flags['allow-insecure-loopback'],
     })
-    try {
-      const { clientSecret, password, tls, ca, pageUrl, baseUrl } = emulator
-      const port = Number(new URL(baseUrl).port)
-      await folder.save({ port, clientSecret, password, callbackToken, tls, ca, pageUrl })
-      const variables = { ...clientVariables(emulator, folder.caFile), CALLBACK_TOKEN: callbackToken }
-      if (envFile !== undefined) await writeEnvFile(envFile, variables)
-      announce(terminal, emulator, variables, envFile)
-      printEvents(emulator, terminal)
-      terminal.line(`${await interrupted}: closing the emulator, its page and all connections …`)
-    } finally {
-      await emulator.close()
-    }
+    const { clientSecret, password, tls, ca, pageUrl, baseUrl } = emulator
+    const port = Number(new URL(baseUrl).port)
+    await folder.save({ port, clientSecret, password, callbackToken, tls, ca, pageUrl })
+    const variables = { ...clientVariables(emulator, folder.caFile), CALLBACK_TOKEN: callbackToken }
+    if (envFile !== undefined) await writeEnvFile(envFile, variables)
+    announce(terminal, emulator, variables, envFile)
+    printEvents(emulator, terminal)
+    terminal.line(`${await interrupted}: closing the emulator, its page and all connections …`)
   } finally {
     await folder.release()
   }
@@ -147,10 +143,7 @@ function announce(
   terminal.event('listening', { ...listening, envFile })
   const where = envFile === undefined ? 'For .env:' : `${envFile} has the variables for your app:`
   const lines = envFile === undefined ? envLines(variables) : [`node --env-file=${envFile} app.mjs`]
-  for (const line of [
-    ...[terminal.paint('bold', `The emulator is running. ${where}`), '', ...lines, ''],
-    ...[`Page:   ${terminal.paint('cyan', `${pageUrl}`)}`, 'Ctrl-C  ends it.', ''],
-  ]) {
-    terminal.line(line)
-  }
+  const title = terminal.paint('bold', `The emulator is running. ${where}`)
+  const page = `Page:   ${terminal.paint('cyan', `${pageUrl}`)}`
+  for (const line of [title, '', ...lines, '', page, 'Ctrl-C  ends it.', '']) terminal.line(line)
 }

@@ -24,11 +24,9 @@ export async function envFileAt(file: string): Promise<string> {
         'emulator.env, and give node both files: --env-file=.env --env-file=emulator.env',
     )
   }
-  try {
-    await access(dirname(path), constants.W_OK)
-  } catch (error) {
+  await access(dirname(path), constants.W_OK).catch((error: unknown) => {
     throw new UsageError(`--write-env names ${path}, which cannot be written: ${messageOf(error)}`)
-  }
+  })
   return path
 }
 

@@ -42,11 +42,9 @@ export class StateFolder {
    */
   static async open(path: string): Promise<StateFolder> {
     const folder = resolve(path)
-    try {
-      await makeFolder(folder)
-    } catch (error) {
+    await makeFolder(folder).catch((error: unknown) => {
       throw new UsageError(`--state names a folder that cannot be made: ${messageOf(error)}`)
-    }
+    })
     return StateFolder.existing(folder)
   }
 
@@ -72,13 +70,12 @@ export class StateFolder {
    * @throws `UsageError` for a folder that cannot be made
    */
   static async temporary(): Promise<StateFolder> {
-    try {
-      return new StateFolder(await mkdtemp(join(tmpdir(), 'notification-emulator-')), true)
-    } catch (error) {
+    const path = await mkdtemp(join(tmpdir(), 'notification-emulator-')).catch((error: unknown) => {
       throw new UsageError(
         `No temporary folder can be made (${messageOf(error)}): set TMPDIR to a folder that can be written, or name a folder with --state`,
       )
-    }
+    })
+    return new StateFolder(path, true)
   }
 
   /** The file of the authority's certificate, for `NOTIFICATION_CA_FILE`. */

@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { en } from 'zod/locales'
 import { toDotPath } from 'zod/v4/core'
-import { ConfigurationError, InvalidRequestError, type Issue, type NotificationError } from '../errors.js'
+import { ConfigurationError, InvalidRequestError, type Issue } from '../errors.js'
 import { didYouMean, excerpt } from './text.js'
 
 /** The value of a JSON text, or `undefined`, which no JSON text has. */
@@ -32,7 +32,7 @@ const shownIssues = 5
 export function validate<Output>(
   schema: z.ZodType<Output>,
   value: unknown,
-  refuse: (issues: readonly Issue[]) => NotificationError,
+  refuse: (issues: readonly Issue[]) => Error,
 ): Output {
   const result = schema.safeParse(value, ownMessages)
   if (result.success) return result.data

@@ -2,9 +2,10 @@
 import { readFile } from 'node:fs/promises'
 import { type Environment, missingFrom, routeVariable } from '../../client/environment.js'
 import { NotificationClient } from '../../client/notification-client.js'
+import type { Issue } from '../../errors.js'
 import { callbackUrlProblem } from '../../shared/addresses.js'
 import { partsOfRoute, routeSchema, routeSpelling } from '../../shared/routes.js'
-import { formatIssues, issuesOf, ownMessages } from '../../shared/validation.js'
+import { formatIssues, validate } from '../../shared/validation.js'
 import {
   type Command,
   type CommandContext,
@@ -65,11 +66,9 @@ async function run(args: string[], { terminal, env: environment }: CommandContex
   for (const operation of ['unsubscribe', 'update'] as const) {
     const route = flags[`${operation}-route`]
     if (route === undefined) continue
-    const { error } = routeSchema(operation).safeParse(partsOfRoute(route), ownMessages)
-    if (error !== undefined) {
-      const problems = formatIssues(issuesOf(error))
-      throw new UsageError(`--${operation}-route must be written ${routeSpelling}: ${problems}`)
-    }
+    const mustBe = `--${operation}-route must be written ${routeSpelling}`
+    const refuse = (issues: readonly Issue[]) => new UsageError(`${mustBe}: ${formatIssues(issues)}`)
+    validate(routeSchema(operation), partsOfRoute(route), refuse)
     env[routeVariable(operation)] = route
   }
   // A file that cannot be read is reported by the first step.

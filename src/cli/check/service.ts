@@ -106,12 +106,8 @@ function serversOf(addresses: Environment): [variable: string, address: URL][] {
 }
 
 async function checkToken(client: NotificationClient, env: Environment): Promise<CheckStep> {
-  let token: string
-  try {
-    token = await client.getAccessToken()
-  } catch (error) {
-    return tokenProblem(error)
-  }
+  const token = await client.getAccessToken().catch(tokenProblem)
+  if (typeof token !== 'string') return token
   const claims = claimsOf(token, env)
   if (claims === undefined) {
     return passed(stepNames.token, 'issued, but not a JWT: only the service can read it')
