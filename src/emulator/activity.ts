@@ -1,4 +1,5 @@
 /** The history of an emulator's newest events, and the listeners for each event. */
+import { EventEmitter } from 'node:events'
 import { callLogged, consoleLogOf } from '../logger.js'
 import { invalidRequest } from '../shared/validation.js'
 import type { CallbackFault, EmulatorOperation, Fault } from './faults.js'
@@ -103,7 +104,6 @@ type HistoryEvent =
 export interface Change {
   readonly entry?: HistoryEntry
   readonly subscription?: SubscriptionRecord
-  readonly isNew?: boolean
 }
 
 /** Entries of each kind that are kept. */
@@ -112,25 +112,14 @@ const keptCharacters = 16 * 1024
 
 const log = consoleLogOf(undefined)
 
-/** The arguments of each public event, for a change that is this event. */
-const argumentsOf: {
-  readonly [Name in keyof EmulatorEvents]: (change: Change) => EmulatorEvents[Name] | undefined
-} = {
-  request: ({ entry }) => (entry?.kind === 'request' ? ifEnded(entry.record) : undefined),
-  callback: ({ entry }) => (entry?.kind === 'callback' ? ifEnded(entry.record) : undefined),
-  created: ({ subscription, isNew }) => (subscription && isNew ? [subscription] : undefined),
-  ended: ({ entry }) => (entry?.kind === 'ended' ? [entry.subscription, entry.reason] : undefined),
-}
-
-function ifEnded<Recorded extends RecordedExchange>(record: Recorded): readonly [Recorded] | undefined {
-  return record.durationMs === undefined ? undefined : [record]
-}
+const eventNames: readonly (keyof EmulatorEvents)[] = ['request', 'callback', 'created', 'ended']
 
 export class Activity {
   readonly #history = new Map<number, HistoryEntry>()
   readonly #numbers = new Map<HistoryEvent['kind'], number[]>()
   readonly #counts = { token: 0, create: 0, update: 0, unsubscribe: 0, unknown: 0 }
   readonly #watchers = new Set<(change: Change) => void>()
+  readonly #emitter = new EventEmitter().setMaxListeners(0)
   readonly #lastIds = { entry: 0, request: 0, callback: 0 }
 
   /** Records a request with a cut body. Call the returned function with how it ended. */
@@ -147,8 +136,11 @@ export class Activity {
   }
 
   subscriptionChanged(change: SubscriptionChange): void {
-    if (change.kind === 'ended') this.#add({ ...change, at: Date.now() })
-    else this.#announce({ subscription: change.subscription, isNew: change.kind === 'created' })
+    const { kind, subscription } = change
+    if (kind === 'ended') this.#add({ ...change, at: Date.now() })
+    else this.#announce({ subscription })
+    if (kind === 'created') this.#emit('created', subscription)
+    if (kind === 'ended') this.#emit('ended', subscription, change.reason)
   }
 
   tokensRevoked(): void {
@@ -193,16 +185,19 @@ export class Activity {
     name: Name,
     listener: (...args: EmulatorEvents[Name]) => unknown,
   ): () => void {
-    const names = Object.keys(argumentsOf)
     const refuse = invalidRequest('The emulator cannot be listened to')
-    if (!names.includes(name))
-      throw refuse([{ path: ['event'], message: `must be one of ${names.join(', ')}` }])
+    if (!eventNames.includes(name))
+      throw refuse([{ path: ['event'], message: `must be one of ${eventNames.join(', ')}` }])
     if (typeof listener !== 'function') throw refuse([{ path: ['listener'], message: 'must be a function' }])
     const failure = { event: 'emulator.listener-failed', listener: name }
-    return this.watch((change) => {
-      const args = argumentsOf[name](change)
-      if (args) void callLogged(log, failure, 'A listener of the emulator failed', () => listener(...args))
-    })
+    const call = (...args: EmulatorEvents[Name]) =>
+      void callLogged(log, failure, 'A listener of the emulator failed', () => listener(...args))
+    this.#emitter.on(name, call)
+    return () => void this.#emitter.off(name, call)
+  }
+
+  #emit<Name extends keyof EmulatorEvents>(name: Name, ...args: EmulatorEvents[Name]): void {
+    this.#emitter.emit(name, ...args)
   }
 
   #begun(kind: 'request' | 'callback', body: string) {
@@ -217,6 +212,8 @@ export class Activity {
       const entry = { number, ...eventOf({ ...ended, durationMs }) }
       if (this.#history.has(number)) this.#history.set(number, entry)
       this.#announce({ entry })
+      if (entry.kind === 'request') this.#emit('request', entry.record)
+      if (entry.kind === 'callback') this.#emit('callback', entry.record)
     }
   }
 
