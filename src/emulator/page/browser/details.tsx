@@ -13,7 +13,7 @@ import type {
 import { ActionButton, Button, CopyButton } from './controls.js'
 import { curlOf } from './curl.js'
 import { Duration, EndReason, EntryLinks, Pips, Status, titleOf } from './entry.js'
-import { count, dateAndTime, formFields, isFailure, nameList, reasonOf, subscriptionOf } from './format.js'
+import { count, dateAndTime, isFailure, nameList, reasonOf, subscriptionOf } from './format.js'
 import { goTo, hrefOf, type Place } from './place.js'
 import { ask, change, compose, type Draft, post, state } from './store.js'
 import { Breakable, JsonText, prettyJson } from './text.js'
@@ -266,7 +266,7 @@ function Message({ title, message }: { title: string; message: AnswerView | unde
       {body === '' ? (
         <p class="muted">{message === undefined ? 'No complete answer.' : 'No body.'}</p>
       ) : contentType.startsWith('application/x-www-form-urlencoded') ? (
-        <Pairs pairs={formFields(body)} />
+        <Pairs pairs={[...new URLSearchParams(body)]} />
       ) : (
         <pre class="body">
           <JsonText text={prettyJson(body)} />

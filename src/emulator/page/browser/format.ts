@@ -52,7 +52,3 @@ export function subscriptionOf(entry: EntryView): number | undefined {
   if (entry.kind === 'tokens-revoked') return undefined
   return entry.kind === 'ended' ? entry.subscription.subscriptionId : entry.subscriptionId
 }
-
-export function formFields(body: string): [string, string][] {
-  return [...new URLSearchParams(body)]
-}

@@ -5,7 +5,7 @@ import { clock } from '../../words.js'
 import type { EndView, SubscriptionView } from '../views.js'
 import { EndReason, Pips } from './entry.js'
 import { count, nameList, shortUrl } from './format.js'
-import { List, ListHead, Row } from './list.js'
+import { ListPane, Row } from './list.js'
 import { placeNow } from './place.js'
 import { type Filter, withWords, wordsOfSubscription } from './search.js'
 import { state } from './store.js'
@@ -38,46 +38,36 @@ export function Subscriptions(): JSX.Element {
   const tabStop = items.find(({ subscriptionId }) => subscriptionId === selectedId) ?? items[0]
   const label = (name: string, kind: Shown) => `${name} ${lists[kind].length.toLocaleString('en')}`
   return (
-    <>
-      <ListHead
-        id="subscriptions"
-        title="Subscriptions"
-        kinds={[
-          ['active', label('Active', 'active')],
-          ['failing', label('Failing', 'failing')],
-          ['ended', label('Ended', 'ended')],
-        ]}
-        filter={filter}
-        onFilter={setFilter}
-        hint="User, type, URL, #id"
-      />
-      {items.length === 0 ? (
-        <Nothing shown={shown} text={text} hasAny={all.length > 0} />
-      ) : (
-        <List
-          key={`${shown} ${text}`}
-          id="subscriptions"
-          label={`Subscriptions, ${shown}`}
-          footer={
-            items.length > shownRows
-              ? `${count(items.length - shownRows, 'more', 'more')}: the filter finds them.`
-              : undefined
-          }
-        >
-          {items.slice(0, shownRows).map((item) => (
-            <li key={item.subscriptionId}>
-              <Row
-                place={{ view: 'subscription', id: item.subscriptionId }}
-                isTabStop={item === tabStop}
-                class="subscription"
-                item={item.end ?? item}
-                render={() => <Line subscription={item} />}
-              />
-            </li>
-          ))}
-        </List>
-      )}
-    </>
+    <ListPane
+      id="subscriptions"
+      title="Subscriptions"
+      kinds={[
+        ['active', label('Active', 'active')],
+        ['failing', label('Failing', 'failing')],
+        ['ended', label('Ended', 'ended')],
+      ]}
+      filter={filter}
+      onFilter={setFilter}
+      hint="User, type, URL, #id"
+      label={`Subscriptions, ${shown}`}
+      rows={items.slice(0, shownRows).map((item) => (
+        <li key={item.subscriptionId}>
+          <Row
+            place={{ view: 'subscription', id: item.subscriptionId }}
+            isTabStop={item === tabStop}
+            class="subscription"
+            item={item.end ?? item}
+            render={() => <Line subscription={item} />}
+          />
+        </li>
+      ))}
+      empty={<Nothing shown={shown} text={text} hasAny={all.length > 0} />}
+      footer={
+        items.length > shownRows
+          ? `${count(items.length - shownRows, 'more', 'more')}: the filter finds them.`
+          : undefined
+      }
+    />
   )
 }
 

@@ -6,7 +6,7 @@ import { ConnectGuide } from './connect-guide.js'
 import { Button } from './controls.js'
 import { About, Duration, EntryLines, Status } from './entry.js'
 import { count, isFailure } from './format.js'
-import { List, ListHead, Row } from './list.js'
+import { ListPane, Row } from './list.js'
 import { placeNow } from './place.js'
 import { type EntryFilter, withWords, wordsOfEntry } from './search.js'
 import { change, compose, state } from './store.js'
@@ -34,16 +34,30 @@ export function TimeLine(): JSX.Element {
   }, [entries, filter])
   const newest = known[0]?.id ?? 0
   const forgotten = newest - known.length + Math.max(0, items.length - shownEntries)
+  const shown = items.slice(0, shownEntries)
+  const stop = shown.find(({ id }) => place.view === 'entry' && place.id === id) ?? shown[0]
+  const row = (entry: EntryView, isOfSeveral = false) => (
+    <li key={entry.id}>
+      <Row
+        place={{ view: 'entry', id: entry.id }}
+        isTabStop={entry === stop}
+        class={isOfSeveral ? 'member' : 'entry'}
+        item={entry}
+        render={() =>
+          isOfSeveral && entry.kind === 'callback' ? <Member entry={entry} /> : <EntryLines entry={entry} />
+        }
+      />
+    </li>
+  )
   return (
-    <>
-      <ListHead
-        id="time-line"
-        title="Time line"
-        kinds={kinds}
-        filter={filter}
-        onFilter={(filter) => change({ filter })}
-        hint="User, type, status, #id, text"
-      >
+    <ListPane
+      id="time-line"
+      title="Time line"
+      kinds={kinds}
+      filter={filter}
+      onFilter={(filter) => change({ filter })}
+      hint="User, type, status, #id, text"
+      buttons={
         <span class="buttons">
           <Button
             icon={paused === undefined ? 'pause' : 'resume'}
@@ -66,61 +80,9 @@ export function TimeLine(): JSX.Element {
             Clear
           </Button>
         </span>
-      </ListHead>
-      {kept.length > 0 && entries.length === 0 && (
-        <p class="empty">The time line is cleared. New entries appear here; a reload shows all.</p>
-      )}
-      {kept.length === 0 && <Beginning />}
-      {entries.length > 0 && items.length === 0 && (
-        <div class="empty">
-          <p>None of {count(entries.length, 'entry', 'entries')} matches this filter.</p>
-          <Button onClick={() => change({ filter: { kind: 'all', text: '' } })}>Show all</Button>
-        </div>
-      )}
-      {items.length > 0 && (
-        <Entries
-          key={`${filter.kind} ${filter.text}`}
-          entries={items.slice(0, shownEntries)}
-          selectedId={place.view === 'entry' ? place.id : undefined}
-          footer={
-            clearedUpTo === 0 && forgotten > 0
-              ? `${count(forgotten, 'older entry is', 'older entries are')} not shown: the newest 1,000 are.`
-              : undefined
-          }
-        />
-      )}
-    </>
-  )
-}
-
-function isOfKind(entry: EntryView, kind: EntryFilter['kind']): boolean {
-  if (kind === 'failure') return isFailure(entry)
-  return kind === 'all' || kind === entry.kind
-}
-
-function Entries(props: {
-  entries: readonly EntryView[]
-  selectedId: number | undefined
-  footer: string | undefined
-}): JSX.Element {
-  const { entries, selectedId, footer } = props
-  const stop = entries.find(({ id }) => id === selectedId) ?? entries[0]
-  const row = (entry: EntryView, isOfSeveral = false) => (
-    <li key={entry.id}>
-      <Row
-        place={{ view: 'entry', id: entry.id }}
-        isTabStop={entry === stop}
-        class={isOfSeveral ? 'member' : 'entry'}
-        item={entry}
-        render={() =>
-          isOfSeveral && entry.kind === 'callback' ? <Member entry={entry} /> : <EntryLines entry={entry} />
-        }
-      />
-    </li>
-  )
-  return (
-    <List id="time-line" label="Time line, the newest first" footer={footer}>
-      {grouped(entries).map((group) => {
+      }
+      label="Time line, the newest first"
+      rows={grouped(shown).map((group) => {
         const [newest] = group
         return group.length === 1 || newest.kind !== 'callback' ? (
           row(newest)
@@ -133,8 +95,19 @@ function Entries(props: {
           </li>
         )
       })}
-    </List>
+      empty={kept.length === 0 ? <Beginning /> : <Nothing among={entries.length} />}
+      footer={
+        clearedUpTo === 0 && forgotten > 0
+          ? `${count(forgotten, 'older entry is', 'older entries are')} not shown: the newest 1,000 are.`
+          : undefined
+      }
+    />
   )
+}
+
+function isOfKind(entry: EntryView, kind: EntryFilter['kind']): boolean {
+  if (kind === 'failure') return isFailure(entry)
+  return kind === 'all' || kind === entry.kind
 }
 
 /** The callbacks of one notification together, at the place of the newest. */
@@ -173,6 +146,18 @@ function Member({ entry }: { entry: CallbackView }): JSX.Element {
         <Duration entry={entry} /> <Status entry={entry} />
       </span>
     </>
+  )
+}
+
+function Nothing({ among }: { among: number }): JSX.Element {
+  if (among === 0) {
+    return <p class="empty">The time line is cleared. New entries appear here; a reload shows all.</p>
+  }
+  return (
+    <div class="empty">
+      <p>None of {count(among, 'entry', 'entries')} matches this filter.</p>
+      <Button onClick={() => change({ filter: { kind: 'all', text: '' } })}>Show all</Button>
+    </div>
   )
 }
 
