@@ -49,15 +49,16 @@ async function announce(folder: string, name: string) {
   const path = join(folder, name)
   // Bound under another name: between binding and listening, a socket looks dead.
   const unfinished = `${path}.new`
-  const server = createServer((socket) => socket.destroy()).listen(socketAddress(folder, unfinished))
+  // Exclusive: a worker of a cluster would listen in its primary, which may be of another user.
+  const address = { path: socketAddress(folder, unfinished), exclusive: true }
+  const server = createServer((socket) => socket.destroy()).listen(address)
   try {
     await once(server, 'listening')
     await (process.platform === 'win32' ? fs.writeFile(path, '') : fs.rename(unfinished, path))
   } catch (cause) {
     server.close()
     if (Object(cause).code === 'ENOENT') return undefined
-    const problem = 'cannot hold a Unix socket, by which processes see each other'
-    refusePath(folder, `${problem}: use a local disk`, cause)
+    refusePath(folder, 'cannot hold the Unix socket of a lock: use a local disk with room', cause)
   }
   const inode = await inodeOf(path)
   let watch: NodeJS.Timeout | undefined
@@ -101,8 +102,7 @@ async function removeIfDead(folder: string, name: string): Promise<number | unde
     if (code === 'EACCES') {
       const { uid } = await fs.lstat(path)
       const advice = 'close the spool of that user; if none is open, remove the file'
-      const lock = `the lock ${name} of another user (${uid})`
-      refusePath(folder, `has ${lock}, which this process may not try: ${advice}`)
+      refusePath(folder, `has the lock ${name} of user ${uid}, which this process may not try: ${advice}`)
     }
     // A full connection queue (EAGAIN) proves nothing: refuse rather than share.
     if (!['ECONNREFUSED', 'ENOENT'].includes(code)) return undefined

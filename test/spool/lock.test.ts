@@ -64,6 +64,18 @@ class Holder implements AsyncDisposable {
   }
 }
 
+/** Starts a program as a worker of a cluster whose primary is in another folder, as that of PM2 is. */
+const inCluster = [
+  process.execPath,
+  '-e',
+  `const cluster = require('node:cluster')
+  const [, execPath, flag, loader, exec, path] = process.argv
+  cluster.setupPrimary({ exec, args: [path], execArgv: [flag, loader], cwd: process.cwd() })
+  process.chdir('/')
+  cluster.fork()`,
+  '--',
+]
+
 describe('a folder', () => {
   test('whose name is too long for a socket is refused, unless it is short from the working directory', async () => {
     await using folder = await spoolFolder()
@@ -73,8 +85,11 @@ describe('a folder', () => {
       /^The delivery spool cannot work: `path`: the folder \S+ is \d+ bytes too long/,
     )
     await mkdir(join(path, 'y'), { recursive: true, mode: 0o700 })
-    await using holder = new Holder(join(path, 'y'), [], path)
-    expect(await holder.said()).toBe('open')
+    // In a cluster Node.js would listen in the primary, at the whole path.
+    for (const wrapper of [[], inCluster]) {
+      await using holder = new Holder(join(path, 'y'), wrapper, path)
+      expect(await holder.said()).toBe('open')
+    }
   })
 
   test('whose socket has the longest name that works everywhere is opened, and one byte more is refused', async () => {
