@@ -14,12 +14,13 @@ export async function prepareFolder(folder: string, files: SpoolFiles): Promise<
   const { mode, uid } = await fs.stat(folder)
   const ownUid = process.getuid?.() ?? uid
   if (uid !== ownUid) {
-    const advice = 'run the app as that user, or use another folder'
+    const advice = 'run the app as that user, chown the folder with its files, or use one below it'
     refusePath(folder, `belongs to another user (${uid}, and this process runs as ${ownUid}): ${advice}`)
   }
+  // A umask, or `chmod -R 600` on its volume, takes rights from the owner, too.
+  if ((mode & 0o700) !== 0o700) await fs.chmod(folder, mode | 0o700).catch(() => {})
   const { R_OK, W_OK, X_OK } = fs.constants
-  const unusable = 'cannot be written or read'
-  await fs.access(folder, R_OK | W_OK | X_OK).catch((cause) => refusePath(folder, unusable, cause))
+  await fs.access(folder, R_OK | W_OK | X_OK).catch((cause) => refusePath(folder, 'cannot be used', cause))
   const names = (await fs.readdir(folder)).map((name) => [name, parseName(name)] as const)
   const [of04] = names.find(([, parsed]) => parsed === 'of 0.4') ?? []
   if (of04 !== undefined) {

@@ -103,8 +103,7 @@ export function validateSpoolOptions(options: unknown): void {
 
 /** @throws `ConfigurationError` about unknown options of `close`, or an invalid time */
 export function validateCloseOptions(options: unknown): void {
-  const schema = z.strictObject({ timeoutMs: z.number().min(0).max(maxDelayMs).optional() })
-  validate(schema, options, refuse)
+  validate(z.strictObject({ timeoutMs: z.number().min(0).max(maxDelayMs).optional() }), options, refuse)
 }
 
 /** @throws `ConfigurationError` that names the folder and the system's error */

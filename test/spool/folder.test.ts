@@ -29,8 +29,8 @@ describe('the folder', () => {
     await spool.close({ timeoutMs: 0 })
   })
 
-  test.each([0o750, 0o705, 0o2770, 0o777, 0o710])(
-    'of its own that became mode %o is closed again',
+  test.each([0o750, 0o705, 0o2770, 0o777, 0o710, 0o600, 0o470, 0])(
+    'of its own that became mode %o is for its owner alone again',
     async (mode) => {
       await using folder = await spoolFolder()
       await folder.leave(numbered(1))
