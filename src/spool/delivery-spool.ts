@@ -212,7 +212,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
 const lostAdvice = 'Let no other program remove files from the folder, and restart this process.'
 
 /** As the W3C defines it (Trace Context, 3.2); anything else is not kept. */
-const traceparentPattern = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/
+const traceparentPattern = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
 
 /** {@link DeliverySpool.open}, with files that tests can replace. */
 export async function openParts<Payloads extends PayloadSchemas>(

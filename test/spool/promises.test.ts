@@ -255,15 +255,17 @@ test('the trace of a callback is kept with its delivery, and with its dead lette
     return first.keep(delivery.notification, { delivery, header })
   }
   await keepWith(1, traceparent)
-  for (const [index, other] of [
+  const others = [
     undefined,
     '',
     `${traceparent} `,
     'a\nb',
     traceparent.toUpperCase(),
-  ].entries()) {
-    await keepWith(index + 2, other)
-  }
+    traceparent.replace('00', 'ff'),
+    traceparent.replaceAll('a', '0'),
+    traceparent.replaceAll('b', '0'),
+  ]
+  for (const [index, other] of others.entries()) await keepWith(index + 2, other)
   await first.close({ timeoutMs: 0 })
   const options = {
     deliver: (_delivery: unknown, given: { traceparent?: string | undefined }) =>
@@ -271,7 +273,7 @@ test('the trace of a callback is kept with its delivery, and with its dead lette
   }
   await using second = await folder.open(options)
   await until(() => second.size === 0)
-  expect(seen).toEqual([traceparent, undefined, undefined, undefined, undefined, undefined])
+  expect(seen).toEqual([traceparent, ...others.map(() => undefined)])
 })
 
 test('a damage in the open segment of a killed process is reported, too, and its other deliveries are delivered', async () => {
