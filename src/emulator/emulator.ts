@@ -155,10 +155,11 @@ export class Emulator {
    * Statuses and bodies that docs/service.md leaves open: 400, 401, 404, 405, 413 and 415 with `{ error, message }`
    * from the subscription calls, and errors after RFC 6749 section 5.2 from the token endpoint.
    *
-   * @throws a `TypeError`, as a global `fetch` does, if a fault breaks the connection
+   * @throws as a global `fetch` does: a `TypeError` if a fault breaks the connection, and after `close`; the signal's reason
    */
   readonly fetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
     const { method, headers, body, signal, url } = new Request(input, init)
+    signal.throwIfAborted()
     const { pathname, search } = new URL(url)
     return this.#service.handle({ method, target: pathname + search, headers, body: body ?? [], signal })
   }

@@ -27,6 +27,11 @@ test('emulator.fetch is a fetch: of text, URL and Request, without its emulator,
     ...[1, 2, 3].map(() => ({ method: 'PUT', path: '/nothing?x=1', body: 'x' })),
     { method: 'GET', path: '/api/subscriptions' },
   ])
+  const reason = new Error('mine')
+  await expect(fetch(address, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
+  await emulator.close()
+  await expect(fetch(address)).rejects.toBeInstanceOf(TypeError)
+  expect(emulator.requestCounts.unknown).toBe(4)
 })
 
 test('fake timers that advance let a call end, also one that is repeated', async () => {

@@ -55,6 +55,7 @@ export class NotificationService {
    */
   async handle(request: IncomingRequest): Promise<Response> {
     const { method, target, headers, signal = this.#parts.closing } = request
+    if (this.#parts.closing.aborted) throw new ConnectionReset('The emulator is closed')
     const { bytes, isComplete } = await readUpTo(maxBodyBytes, request.body)
     const body = Buffer.from(bytes).toString('utf8')
     const { operation, variable, about, ...endpoint } = this.#find(method, target)
