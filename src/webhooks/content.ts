@@ -186,12 +186,11 @@ function encodedBytes(body: unknown): Uint8Array | undefined {
   return isBytes(body) ? bytesOf(body) : undefined
 }
 
-/** The first bytes, which cannot begin JSON (RFC 1952 section 2.3.1, RFC 1950 section 2.2, RFC 8878 section 3.1.1). */
-const signatures = { gzip: /^31,139,/, deflate: /^120,(?:1|94|156|218),/, zstd: /^40,181,47,253,/ }
-
-function formatOf(bytes: Uint8Array): string | undefined {
-  const start = `${bytes.subarray(0, 4).join()},`
-  return Object.entries(signatures).find(([, signature]) => signature.test(start))?.[0]
+/** By the first bytes, which cannot begin JSON (RFC 1952 section 2.3.1, RFC 8878 section 3.1.1, RFC 1950 section 2.2). */
+function formatOf([a = 0, b = 0, c, d]: Uint8Array): string | undefined {
+  if (a === 0x1f && b === 0x8b) return 'gzip'
+  if (a === 0x28 && b === 0xb5 && c === 0x2f && d === 0xfd) return 'zstd'
+  return (a & 0x8f) === 8 && (b & 0x20) === 0 && (a * 256 + b) % 31 === 0 ? 'deflate' : undefined
 }
 
 /** Two formats begin like anything else: each is tried once, if a label names it. */

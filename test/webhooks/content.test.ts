@@ -60,6 +60,7 @@ const rows: readonly Row[] = [
   ['gzip, then br', encoded('gzip, br'), brotliCompressSync(gzipSync(utf8)), 'delivered'],
   ['deflate', encoded('deflate'), deflateSync(utf8), 'delivered'],
   ['deflate without a label', {}, deflateSync(utf8), 'delivered'],
+  ['deflate with a small window', {}, deflateSync(utf8, { windowBits: 9 }), 'delivered'],
   ['deflate without its header', encoded('deflate'), deflateRawSync(utf8), 'delivered'],
   ['br', encoded('br'), brotliCompressSync(utf8), 'delivered'],
   ['base64url', {}, Buffer.from(utf8.toString('base64url')), 'delivered'],
