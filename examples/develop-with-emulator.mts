@@ -54,7 +54,7 @@ console.log(
     : '  npx notification-subscriber notify --state .emulator --type lowEnergyAgentOpened --user alice',
 )
 
-await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
+await new Promise((resolve) => process.on('SIGINT', resolve).on('SIGTERM', resolve))
 // The emulator in the other terminal may have ended first.
 const outcome = await client.unsubscribe(subscriptionId).then(
   () => 'Unsubscribed.',

@@ -29,7 +29,10 @@ else await demonstrate()
 async function keepRoster(): Promise<void> {
   const { CALLBACK_TOKEN: token, KEEPER_NAME = 'coaching', SWEEP_INTERVAL_MS } = process.env
   if (!token) throw new Error('CALLBACK_TOKEN is missing: the secret of the callbacks')
-  const redis = new Redis(redisUrl)
+  const redis = new Redis(redisUrl, {
+    // After a failover the old node takes no writes: a new connection finds the new one.
+    reconnectOnError: ({ message }) => message.startsWith('READONLY'),
+  })
   redis.on('error', ({ message }) => console.error(`Redis: ${message}`))
   const client = NotificationClient.fromEnv()
   const keeper = new SubscriptionKeeper({
@@ -45,7 +48,7 @@ async function keepRoster(): Promise<void> {
     onProblem: ({ code, message }) => console.error(code, message),
   })
   keeper.start()
-  process.once('SIGTERM', async () => {
+  process.on('SIGTERM', async () => {
     // Ten seconds at most for the calls in flight; subscriptions stay.
     await keeper.stop()
     await client.close()

@@ -118,7 +118,7 @@ await keeper.sweep()
 console.log(`Metrics: http://127.0.0.1:${port}/metrics. Next, in another terminal:`)
 console.log(`  curl http://127.0.0.1:${port}/metrics | grep ^notification_`)
 
-await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
+await new Promise((resolve) => process.on('SIGINT', resolve).on('SIGTERM', resolve))
 await keeper.stop()
 await receiver.close(server, { timeoutMs: 10_000 })
 await spool.close()

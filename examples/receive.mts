@@ -34,6 +34,7 @@ console.log(
 )
 
 // A clean shutdown: no new callbacks, then the handlers that still run.
-await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
+// A signal may come twice, as npx passes it on: `once` would let the second one end the process.
+await new Promise((resolve) => process.on('SIGINT', resolve).on('SIGTERM', resolve))
 await receiver.close(server, { timeoutMs: 10_000 })
 console.log('Stopped. To subscribe this receiver to notifications: subscribe-and-unsubscribe.mts')

@@ -39,7 +39,12 @@ async function work({ notification }: Delivery): Promise<void> {
 
 // The receiver answers when the delivery is on the disk. The spool calls `work` until it succeeds.
 const spool = await DeliverySpool.open({ path, deliver: work })
-const redis = redisUrl ? new Redis(redisUrl) : undefined
+const redis = redisUrl
+  ? new Redis(redisUrl, {
+      // After a failover the old node takes no writes: a new connection finds the new one.
+      reconnectOnError: ({ message }) => message.startsWith('READONLY'),
+    })
+  : undefined
 redis?.on('error', ({ message }) => console.error(`Redis: ${message}`))
 const keeper = new SubscriptionKeeper({
   client,
@@ -73,7 +78,7 @@ server.keepAliveTimeout = 65_000 // longer than the load balancer's, or some cal
 await once(server, 'listening')
 console.log(`Listening on http://127.0.0.1:${port}, for ${emulator ? 'an emulator' : 'your service'}.`)
 
-process.once('SIGINT', stop).once('SIGTERM', stop)
+process.on('SIGINT', stop).on('SIGTERM', stop)
 let shownSecond: number | undefined
 let isStopping = false
 keeper.start()
@@ -93,6 +98,8 @@ function showProgress({ done, total, failed }: SweepProgress): void {
 
 /** Subscriptions stay, and the next start delivers what waits in the spool. */
 async function stop(): Promise<void> {
+  // npx passes on the signals of a terminal, so one Ctrl-C may come twice.
+  if (isStopping) return
   isStopping = true
   await keeper.stop()
   await receiver.close(server, { timeoutMs: 10_000 })

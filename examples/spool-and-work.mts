@@ -38,7 +38,8 @@ console.log(
 )
 
 // Waiting deliveries are left for the next start.
-await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
+// A signal may come twice, as npx passes it on: `once` would let the second one end the process.
+await new Promise((resolve) => process.on('SIGINT', resolve).on('SIGTERM', resolve))
 await receiver.close(server, { timeoutMs: 10_000 })
 console.log(
   `Stopped: ${await spool.close()} deliveries are left for the next start. Look at the folder ${path}`,

@@ -6,7 +6,6 @@
  *
  * Needs Redis, at redis://127.0.0.1:6379 or at REDIS_URL.
  */
-import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'bullmq'
 import { Redis } from 'ioredis'
@@ -20,7 +19,11 @@ async function work({ notification }: Delivery): Promise<void> {
 }
 
 // BullMQ demands this setting: a worker waits for Redis without a limit.
-const connection = new Redis(REDIS_URL, { maxRetriesPerRequest: null })
+const connection = new Redis(REDIS_URL, {
+  maxRetriesPerRequest: null,
+  // After a failover the old node takes no writes: a new connection finds the new one.
+  reconnectOnError: ({ message }) => message.startsWith('READONLY'),
+})
 connection.on('error', ({ message }) => console.error(`Redis: ${message}`))
 
 const worker = new Worker<Delivery>('notifications', (job) => work(job.data), {
@@ -35,7 +38,8 @@ const worker = new Worker<Delivery>('notifications', (job) => work(job.data), {
   maxStalledCount: 100,
 })
 worker.on('error', ({ message }) => console.error(`Worker: ${message}`))
-const stopping = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
+// A signal may come twice, as npx passes it on: `once` would let the second one end the process.
+const stopping = new Promise((resolve) => process.on('SIGINT', resolve).on('SIGTERM', resolve))
 await Promise.race([worker.waitUntilReady(), stopping])
 console.log('Working. Next, in another terminal: npx tsx spool-to-bullmq.mts')
 

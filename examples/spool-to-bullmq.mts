@@ -30,6 +30,8 @@ const connection = new Redis(REDIS_URL, {
   // While Redis is down, deliveries wait in the spool, and not in the memory of this process.
   enableOfflineQueue: false,
   maxRetriesPerRequest: 1,
+  // After a failover the old node takes no writes: a new connection finds the new one.
+  reconnectOnError: ({ message }) => message.startsWith('READONLY'),
 })
 connection.on('error', ({ message }) => console.error(`Redis: ${message}`))
 const queue = new Queue<Delivery>('notifications', { connection })
@@ -43,7 +45,7 @@ const spool = await DeliverySpool.open({
     queue.add(delivery.notification.type, delivery, {
       // Makes one job of duplicates, for as long as the finished job is kept: longer than your longest outage. Not the
       // id alone: BullMQ refuses integers, and most ids with a colon.
-      jobId: `n-${delivery.notification.id}`,
+      jobId: `n-${encodeURIComponent(delivery.notification.id)}`,
       removeOnComplete: { age: 24 * 60 * 60 },
       // About a week. The worker says when: exponential delays of BullMQ have no limit, and would soon be days.
       attempts: 1_000,
@@ -61,7 +63,8 @@ const receiver = new DeliveryReceiver({
 // Behind a proxy that terminates TLS: the service calls https: addresses only.
 const server = createServer(toNodeHandler(receiver)).listen(Number(PORT), '127.0.0.1')
 await once(server, 'listening')
-const stopping = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
+// A signal may come twice, as npx passes it on: `once` would let the second one end the process.
+const stopping = new Promise((resolve) => process.on('SIGINT', resolve).on('SIGTERM', resolve))
 console.log(`Listening on http://127.0.0.1:${PORT}. Next, in two more terminals:`)
 console.log(`  npx tsx spool-to-bullmq-worker.mts`)
 console.log(

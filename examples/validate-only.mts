@@ -36,6 +36,6 @@ console.log(
   `  curl -i -H 'token: ${token}' -d '${sampleDelivery('lowEnergyAgentOpened').body}' http://127.0.0.1:${port}/notifications`,
 )
 
-await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
+await new Promise((resolve) => process.on('SIGINT', resolve).on('SIGTERM', resolve))
 server.close()
 console.log('Stopped. A receiver does all this, with limits on size and time: receive.mts')

@@ -66,9 +66,10 @@ export class RunningProgram implements AsyncDisposable {
     if (!this.#hasEnded && pid !== undefined) process.kill(-pid, signal)
   }
 
-  /** As Ctrl-C does; resolves when the program has ended. */
+  /** As Ctrl-C does through npx: the signal comes twice. Resolves when the program has ended. */
   interrupt(): Promise<number | string | null> {
     this.#child.kill('SIGINT')
+    setTimeout(() => this.#child.kill('SIGINT'), 20)
     return this.ended
   }
 
