@@ -3,6 +3,9 @@ import type { CallbackServer, Http2Connection } from './node-types.js'
 
 const checkMs = 25
 
+/** So many connections may wait to be taken: Node.js takes one in a turn of the event loop. */
+const maxWaiting = 511
+
 /**
  * After how many checks without a new request idle connections are ended: a second. Counted, and not timed, so that a busy process
  * reads what has arrived in the meantime.
@@ -31,8 +34,9 @@ export async function closeServer(
     if (httpVersionMajor !== 2 && !response.headersSent) response.setHeader('connection', 'close')
   })
   const wait = () => new Promise((resolve) => setTimeout(resolve, checkMs))
-  // Closing resets the connections that a busy process has not taken yet.
   await wait()
+  // Closing resets the connections that a busy process has not taken yet.
+  for (let turn = 0; turn < maxWaiting; turn += 1) await new Promise((resolve) => setImmediate(resolve))
   // `close` of Node.js would end idle connections at once, while a callback may be on its way over one of them.
   Object.defineProperty(server, 'closeIdleConnections', { value: () => {}, configurable: true })
   server.close(() => {
