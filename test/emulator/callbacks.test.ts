@@ -142,7 +142,7 @@ describe('failed callbacks (docs/service.md, States)', () => {
     await created(emulator, { url: untrusted.url })
     // A name of two addresses: Node.js gives an error without a message.
     await created(emulator, { url: `https://localhost:${refusingPort}/` })
-    const addresses = ['127.0.0.1', '127.0.0.2']
+    const addresses = ['127.0.0.1', '127.0.0.1']
     const found = addresses.map((address) => ({ address, family: 4 }))
     const lookup = (_name: string, _options: object, answer: (error: null, found: object) => void) =>
       answer(null, found)
