@@ -1,6 +1,5 @@
 /** The default transport: undici, loaded at the first request, or the caller's dispatcher. */
 import type { Socket } from 'node:net'
-import type { SecureContext } from 'node:tls'
 import type { buildConnector, Dispatcher } from 'undici'
 import { BoundedBytes } from '../shared/bounded-bytes.js'
 import { isInterim, isSuccess } from '../shared/statuses.js'
@@ -19,7 +18,7 @@ import {
 } from './exchange.js'
 import { type DispatcherLike, dispatcherTransport, readAnswer } from './fetch.js'
 import { thrownAnswer } from './foreign-answer.js'
-import { configuredProxy, type HttpProxy, proxyPool } from './proxy.js'
+import { configuredProxy, proxyPool } from './proxy.js'
 
 type Undici = typeof import('undici')
 
@@ -59,18 +58,33 @@ export function undiciTransport(options: {
 }
 
 async function openOwn(ca: string | undefined): Promise<Transport> {
-  const undici = await loadUndici()
+  const { Agent, Pool, ProxyAgent, buildConnector } = await loadUndici()
   const { createSecureContext } = await import('node:tls')
   // One context for all connections, so that the authorities are parsed once.
   const tls = ca === undefined ? {} : { secureContext: createSecureContext({ ca: await trustedWith(ca) }) }
   const proxy = configuredProxy()
   const sockets = new Set<Socket>()
-  const { direct, tunnels } = openDispatchers(undici, tls, proxy, sockets)
-  const dispatcherFor = ({ origin }: Address) => ((proxy?.isBypassedFor(origin) ?? true) ? direct : tunnels)
+  // The client's deadline covers the whole call; undici's own timeouts could end it earlier.
+  const limits = { connections: maxConnections, headersTimeout: 0, bodyTimeout: 0 }
+  const options = { ...limits, connect: noting(sockets, buildConnector(tls)) }
+  const direct = new Agent(options)
+  const tunnels =
+    proxy &&
+    new ProxyAgent({
+      ...options,
+      uri: proxy.url,
+      ...(proxy.authorization !== undefined && { token: proxy.authorization }),
+      proxyTls: tls,
+      requestTls: tls,
+      clientFactory: (address: URL, { connect }: { connect: buildConnector.connector }) =>
+        proxyPool(Pool, address, { connect: noting(sockets, connect), proxy }),
+    })
+  const dispatcherFor = ({ origin }: Address) =>
+    tunnels === undefined || proxy?.isBypassedFor(origin) ? direct : tunnels
   async function close(): Promise<void> {
     // With an error: otherwise undici does not notice that a connection was not made.
     for (const socket of sockets) socket.destroy(new Error('the client was closed'))
-    await Promise.all([tunnels.destroy(), direct.destroy()])
+    await Promise.all([tunnels?.destroy(), direct.destroy()])
   }
   return { ...handlerTransport(dispatcherFor), proxy: proxy?.name, close }
 }
@@ -105,43 +119,22 @@ async function loadUndici(): Promise<Undici> {
 
 const ipAddress = /^[\d.]+$|:/
 
-/** @param sockets - gets every open socket, also a connecting one, for which undici's `destroy` would wait */
-function openDispatchers(
-  { Agent, Pool, ProxyAgent, buildConnector }: Undici,
-  tls: { secureContext?: SecureContext },
-  proxy: HttpProxy | undefined,
-  sockets: Set<Socket>,
-): { direct: Dispatcher; tunnels: Dispatcher } {
-  // Not by the option `signal` of `net.connect`: Node.js keeps a listener there for every past socket, 5 kB each.
-  const noted =
-    (connect: buildConnector.connector): buildConnector.connector =>
-    (options, callback) => {
-      // Undici gives the IP address of a proxy as its name, which Node.js 26 refuses.
-      const { servername = '' } = options
-      if (ipAddress.test(servername)) options = { ...options, servername: '' }
-      // Undici's connector returns its socket, which its type does not say.
-      const socket = connect(options, callback) as unknown as Socket
-      sockets.add(socket)
-      // An alert of TLS is followed by the end of the socket, which undici would report in its place.
-      socket.once('error', () => socket.destroy())
-      socket.once('close', () => sockets.delete(socket))
-    }
-  // The client's deadline covers the whole call; undici's own timeouts could end it earlier.
-  const limits = { connections: maxConnections, headersTimeout: 0, bodyTimeout: 0 }
-  const options = { ...limits, connect: noted(buildConnector(tls)) }
-  const direct = new Agent(options)
-  if (proxy === undefined) return { direct, tunnels: direct }
-  const { authorization, url } = proxy
-  const tunnels = new ProxyAgent({
-    ...options,
-    uri: url,
-    ...(authorization !== undefined && { token: authorization }),
-    proxyTls: tls,
-    requestTls: tls,
-    clientFactory: (address: URL, { connect }: { connect: buildConnector.connector }) =>
-      proxyPool(Pool, address, { connect: noted(connect), proxy }),
-  })
-  return { direct, tunnels }
+/**
+ * A connector whose open sockets are in `sockets`, also connecting ones, for which undici's `destroy` would wait. Not by the
+ * option `signal` of `net.connect`: Node.js keeps a listener there for every past socket, 5 kB each.
+ */
+function noting(sockets: Set<Socket>, connect: buildConnector.connector): buildConnector.connector {
+  return (options, callback) => {
+    // Undici gives the IP address of a proxy as its name, which Node.js 26 refuses.
+    const { servername = '' } = options
+    if (ipAddress.test(servername)) options = { ...options, servername: '' }
+    // Undici's connector returns its socket, which its type does not say.
+    const socket = connect(options, callback) as unknown as Socket
+    sockets.add(socket)
+    // An alert of TLS is followed by the end of the socket, which undici would report in its place.
+    socket.once('error', () => socket.destroy())
+    socket.once('close', () => sockets.delete(socket))
+  }
 }
 
 /**
@@ -267,7 +260,7 @@ class ResponseHandler implements Dispatcher.DispatchHandler, Awaited {
     const pending = this.#end()
     if (pending === undefined) return
     const { body, headers, status } = pending
-    const header = (name: string) => firstOf(headers[name])
+    const header = (name: string) => [headers[name]].flat()[0]
     pending.resolve(responseOf({ status, header }, body.bytes, bodyComplete))
   }
 
@@ -279,11 +272,6 @@ class ResponseHandler implements Dispatcher.DispatchHandler, Awaited {
     pending?.deadline.setAwaited(undefined)
     return pending
   }
-}
-
-/** Not by `flat`, which takes 2 % of a create. */
-function firstOf(values: string | string[] | undefined): string | undefined {
-  return Array.isArray(values) ? values[0] : values
 }
 
 /** The reason that undici needs for an abort. It is never shown, because the exchange has already ended. */
