@@ -17,6 +17,7 @@ import {
 import {
   abortSignalSchema,
   configurationError,
+  functionFor,
   loggerSchema,
   objectWith,
   validate,
@@ -259,8 +260,4 @@ function addressSchema(allowsLoopback: boolean, added: RegExp) {
       if (message !== undefined) context.addIssue({ code: 'custom', message })
     })
     .transform((address) => new URL(address))
-}
-
-function functionFor<Given>(what: string) {
-  return z.custom<Given>((value) => typeof value === 'function', `must be ${what}`)
 }

@@ -39,18 +39,14 @@ export function configuredProxy(): HttpProxy | undefined {
     throw configurationError('The proxy that the environment names cannot be used')(issues)
   }
   // An empty variable counts as not set.
-  const entries = (process.env.no_proxy || process.env.NO_PROXY || '').split(/[\s,;"']+/).map(entryOf)
+  const names = (process.env.no_proxy || process.env.NO_PROXY || '').split(/[\s,;"']+/)
   return {
     url: url.origin,
     name: `${url.host}, which ${variable} names`,
     authorization: authorization || undefined,
     isBypassedFor(origin) {
-      const { hostname, port } = new URL(origin)
-      const host = hostname.replace(/\.$/, '')
-      const isNamed = (entry: Entry) =>
-        entry.host === '*' ||
-        ((host === entry.host || host.endsWith(`.${entry.host}`)) && [port || '443', ''].includes(entry.port))
-      return loopbackHost.test(hostname) || entries.some((entry) => entry !== undefined && isNamed(entry))
+      const target = new URL(origin)
+      return loopbackHost.test(target.hostname) || names.some((name) => isNamedBy(name, target))
     },
   }
 }
@@ -67,19 +63,17 @@ function authorizationIn({ hash, password, pathname, protocol, search, username 
   }
 }
 
-interface Entry {
-  readonly host: string
-  /** Empty: every port. */
-  readonly port: string
-}
-
-/** A host of `NO_PROXY` with all domains below it, in the ways in which other programs accept it. */
-function entryOf(text: string): Entry | undefined {
+/** Whether `NO_PROXY` has the host, or a domain above it, in one of the ways in which other programs accept it. */
+function isNamedBy(text: string, { hostname, port }: URL): boolean {
   const bare = text.replace(/^\w+:\/\//, '').replace(/^\*?\.+|^\*(?=.)/, '')
   const isIpv6 = /^[^[]*:.*:/.test(bare)
   // As of a scheme whose own port no service has: URL would leave it out.
-  const url = parsedUrl(`ftp://${isIpv6 ? `[${bare}]` : bare}`)
-  return url && { host: url.hostname.replace(/\.$/, ''), port: url.port }
+  const entry = parsedUrl(`ftp://${isIpv6 ? `[${bare}]` : bare}`)
+  if (entry === undefined) return false
+  const host = hostname.replace(/\.$/, '')
+  const named = entry.hostname.replace(/\.$/, '')
+  const isBelow = host === named || host.endsWith(`.${named}`)
+  return named === '*' || (isBelow && ['', port || '443'].includes(entry.port))
 }
 
 /** No connection to the proxy, or no tunnel through it: nothing was sent to the target. */

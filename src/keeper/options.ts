@@ -3,6 +3,7 @@ import * as z from 'zod'
 import {
   abortSignalSchema,
   configurationError,
+  functionFor,
   invalidRequest,
   loggerSchema,
   objectWith,
@@ -21,9 +22,6 @@ import {
   updateSubscriptionParametersInputSchema,
 } from '../subscriptions/schemas.js'
 import type { SubscriptionKeeperOptions } from './types.js'
-
-const functionFor = (what: string) =>
-  z.custom((value) => typeof value === 'function', `must be a function that ${what}`)
 
 const optionsSchema = z.lazy(() =>
   z
@@ -44,7 +42,7 @@ const optionsSchema = z.lazy(() =>
         'has a compareAndSet that is no function',
       ),
       usernames: z.union(
-        [z.array(z.string()), functionFor('returns the list')],
+        [z.array(z.string()), functionFor('a function that returns the list')],
         'must be a list of names, or a function that returns one',
       ),
       notificationTypes: notificationTypesSchema(),
@@ -52,8 +50,8 @@ const optionsSchema = z.lazy(() =>
       callbackUrl: callbackUrlSchema(true),
       parameters: parametersSchema.unwrap().optional(),
       headers: headersSchema.unwrap().optional(),
-      onGap: functionFor('takes a gap').optional(),
-      onProblem: functionFor('takes a problem').optional(),
+      onGap: functionFor('a function that takes a gap').optional(),
+      onProblem: functionFor('a function that takes a problem').optional(),
       sweepIntervalMs: z.number().positive().max(maxDelayMs).optional(),
       rosterTimeoutMs: z.number().positive().max(maxDelayMs).optional(),
       maxRequestsPerSecond: z
@@ -92,7 +90,7 @@ export function resolveOptions(options: SubscriptionKeeperOptions): ResolvedOpti
 
 const callOptions = z.lazy(() =>
   z.strictObject({
-    onProgress: functionFor('takes the progress').optional(),
+    onProgress: functionFor('a function that takes the progress').optional(),
     signal: abortSignalSchema().optional(),
   }),
 )

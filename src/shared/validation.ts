@@ -125,6 +125,10 @@ export function objectWith<Given = unknown>(methods: readonly string[], what: st
   return z.custom<Given>((value) => hasMethods(value, methods), `must be ${what}`)
 }
 
+export function functionFor<Given>(what: string) {
+  return z.custom<Given>((value) => typeof value === 'function', `must be ${what}`)
+}
+
 /** The option `logger`: one, or `false` for none. */
 export function loggerSchema<Given = unknown>() {
   return z
