@@ -142,15 +142,16 @@ describe('failed callbacks (docs/service.md, States)', () => {
     await created(emulator, { url: untrusted.url })
     // A name of two addresses: Node.js gives an error without a message.
     await created(emulator, { url: `https://localhost:${refusingPort}/` })
-    const addresses = ['127.0.0.1', '127.0.0.1']
-    const found = addresses.map((address) => ({ address, family: 4 }))
+    const found = [
+      { address: '127.0.0.1', family: 4 },
+      { address: '::1', family: 6 },
+    ]
     const lookup = (_name: string, _options: object, answer: (error: null, found: object) => void) =>
       answer(null, found)
     using _lookup = vi.spyOn(dns, 'lookup').mockImplementation(lookup as never)
-    const message = addresses.map((address) => `connect ECONNREFUSED ${address}:${refusingPort}`).join('; ')
     expect(await emulator.notify(lowEnergy)).toMatchObject([
       { error: { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' } },
-      { error: { message, cause: { code: 'ECONNREFUSED' } } },
+      { error: { message: expect.stringMatching(/^connect E\w+ 127\.0\.0\.1:.+; connect E\w+ ::1:/) } },
     ])
     expect(untrusted.callbacks).toEqual([])
   })
