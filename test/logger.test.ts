@@ -161,6 +161,8 @@ describe('a logger is tried once, by a line at debug', () => {
     ['JSON', json],
   ])('one that takes a text first, and writes %s, is refused wherever it is given', async (_, write) => {
     const logger = { debug: write, info: write, warn: write, error: write }
+    const asFunction = Object.assign(() => {}, logger)
+    expect(() => fakeService().client({ logger: asFunction })).toThrow('takes a text first')
     const refused = { code: 'CONFIGURATION', issues: [{ path: ['logger'], message: expect.any(String) }] }
     for (let time = 0; time < 2; time += 1) {
       expect(() => new DeliveryReceiver({ secrets: { token: 'a-secret-of-tests' }, logger })).toThrow(

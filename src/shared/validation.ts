@@ -146,7 +146,8 @@ const triedLoggers = new WeakMap<object, boolean>()
 
 /** One line at `debug`, once for each logger: who takes text first makes a text of the fields. */
 function takesTextFirst(logger: unknown): boolean {
-  if (typeof logger !== 'object' || logger === null) return false
+  // Some loggers are functions with methods.
+  if ((typeof logger !== 'object' && typeof logger !== 'function') || logger === null) return false
   const known = triedLoggers.get(logger)
   if (known !== undefined) return known
   let wasText = false
