@@ -153,7 +153,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
   }
 
   /**
-   * Keeps and delivers nothing more, waits for the running calls of `deliver`, and releases the folder. Drain the receiver
+   * Keeps and delivers nothing more, waits for the running calls of `deliver`, and releases the folder. Close the receiver
    * first.
    *
    * @param options - `timeoutMs`: how long to wait, in milliseconds. Then the calls' signals are aborted, and the
