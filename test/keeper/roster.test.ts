@@ -212,14 +212,20 @@ describe('a roster that', () => {
     expect(waits.slice(0, 12)).toEqual([900, 5, 10, 20, 40, 80, 160, 320, 640, 900, 900, 900])
   })
 
-  test('is late has as much time as the options say', async () => {
-    const world = worldOf({ users: 2, keeper: { rosterTimeoutMs: 2 * minute } })
-    world.rosterMode = 'hanging'
+  test('is late has as much time as the options say, then its signal is aborted', async () => {
+    let signal: AbortSignal | undefined
+    const usernames = (given: { signal: AbortSignal }) => {
+      signal ??= given.signal
+      return new Promise<never>(() => {})
+    }
+    const world = worldOf({ users: 2, keeper: { rosterTimeoutMs: 2 * minute, usernames } })
     world.start()
     await world.time.advance(119 * second)
     expect(world.problems).toEqual([])
+    expect(signal?.aborted).toBe(false)
     await world.time.advance(2 * second)
     expect(problemCodes(nodeOf(world))).toEqual(['ROSTER'])
+    expect(signal?.aborted).toBe(true)
   })
 
   test('differs between processes is a gap of each user who comes and goes', async () => {
