@@ -158,10 +158,13 @@ export class Emulator {
    * @throws as a global `fetch` does: a `TypeError` if a fault breaks the connection, and after `close`; the signal's reason
    */
   readonly fetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
-    const { method, headers, body, signal, url } = new Request(input, init)
+    const request = new Request(input, init)
+    const { method, headers, body, signal, url } = request
     signal.throwIfAborted()
     const { pathname, search } = new URL(url)
-    return this.#service.handle({ method, target: pathname + search, headers, body: body ?? [], signal })
+    const sent = { method, target: pathname + search, headers, body: body ?? [], signal }
+    // Keeps the request: the signal of one that is collected no longer hears the caller's.
+    return this.#service.handle(sent).finally(() => request.url)
   }
 
   /**

@@ -1,6 +1,8 @@
+import { setImmediate } from 'node:timers/promises'
 import { type CallbackFault, type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { InvalidRequestError, TimeoutError } from '../../src/errors.js'
+import { collectGarbage } from '../support/heap.js'
 import { expectPage, problemsIn } from '../support/message-page.js'
 import { create, created, lowEnergy, Receiver, requestToken, unsubscribe, update } from './support.js'
 
@@ -81,6 +83,18 @@ describe('injected faults of requests', () => {
       message: 'fetch failed',
       cause: { code: 'ECONNRESET', message: 'read ECONNRESET' },
     })
+  })
+
+  test('through emulator.fetch a signal ends a delay, whatever is collected meanwhile', async () => {
+    emulator.injectFault('create', { delayMs: 1_000_000 })
+    const controller = new AbortController()
+    const reason = new Error('mine')
+    const url = `${emulator.baseUrl}/api/subscriptions`
+    const answer = emulator.fetch(url, { method: 'POST', signal: controller.signal })
+    await setImmediate()
+    collectGarbage()
+    controller.abort(reason)
+    await expect(answer).rejects.toBe(reason)
   })
 
   test('a malformed body comes with the right status, and the request is processed', async () => {
