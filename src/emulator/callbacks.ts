@@ -6,10 +6,10 @@ import { Agent, request } from 'undici'
 import { TimeoutError } from '../errors.js'
 import { isSuccess } from '../shared/statuses.js'
 import { messageOf } from '../shared/text.js'
-import { type Activity, type RecordedCallback, readBeginning } from './activity.js'
-import type { CallbackFault, FaultPlan } from './faults.js'
+import { type RecordedCallback, readBeginning } from './activity.js'
+import type { CallbackFault } from './faults.js'
 import type { OutgoingNotification } from './notification.js'
-import type { SubscriptionStore } from './service/subscription-store.js'
+import type { EmulatorParts } from './service/service.js'
 import { injectedFault } from './words.js'
 
 /** The outcome of one callback. */
@@ -23,15 +23,10 @@ export interface CallbackResult extends Pick<RecordedCallback, 'subscriptionId' 
 /** Connections to one receiver: the callbacks of a burst wait here instead of flooding it. */
 const connectionsPerOrigin = 64
 
-interface CallbacksParts {
-  readonly store: SubscriptionStore
-  readonly faults: FaultPlan
-  readonly activity: Activity
+interface CallbacksParts extends EmulatorParts {
   /** Certificates in PEM that receivers may use in addition to public ones. */
   readonly ca: readonly string[]
   readonly timeoutMs: number
-  /** Aborted when the emulator closes: callbacks in flight are given up then. */
-  readonly closing: AbortSignal
 }
 
 type Headers = Readonly<Record<string, string>>

@@ -29,13 +29,17 @@ export interface IncomingRequest {
 
 type Found = Pick<Endpoint, 'operation' | 'answer'> & Pick<ServiceRequest, 'variable' | 'about'>
 
-interface ServiceParts {
-  readonly tokens: TokenIssuer
+/** What requests and callbacks share. */
+export interface EmulatorParts {
   readonly store: SubscriptionStore
   readonly faults: FaultPlan
   readonly activity: Activity
-  /** Aborted when the emulator closes: delayed answers are given up then. */
+  /** Aborted when the emulator closes: delayed answers and callbacks in flight are given up then. */
   readonly closing: AbortSignal
+}
+
+interface ServiceParts extends EmulatorParts {
+  readonly tokens: TokenIssuer
 }
 
 export class NotificationService {
