@@ -33,6 +33,7 @@ export interface ProvidedTokenAuth {
 /** One of the three ways to authenticate (docs/service.md, Authentication). */
 export type Auth = ClientCredentialsAuth | BasicAuth | ProvidedTokenAuth
 
+/** An authorizer that may hold an access token. */
 export interface TokenAuthorizer extends Authorizer {
   /** The held access token, as an existing promise; `undefined` if the caller must wait for a token. */
   heldAccessToken?(): Promise<string> | undefined

@@ -96,6 +96,7 @@ function createInputSchema(
   )
 }
 
+/** At least one type, and each once. */
 export function notificationTypesSchema() {
   return z
     .array(z.enum(notificationTypes, { error: ({ input }) => deliveredTypeProblem(input) }))
@@ -103,6 +104,7 @@ export function notificationTypesSchema() {
     .check(refuseRepetitions)
 }
 
+/** An address that the service can be given as it is spelled. */
 export function callbackUrlSchema(allowsLoopback: boolean) {
   // Usually all subscriptions have the same callback URL: checking it each time would take a fifth of a create.
   let usualUrl: string | undefined
