@@ -170,9 +170,12 @@ export function isMockedReset(error: unknown): boolean {
   )
 }
 
-/** By the message, because Node.js has no code for this, nor the `fetch` of Deno for any failure to connect. */
+/** By the message, because Node.js has no code for this, nor the `fetch` of Deno, Bun or Electron one for each failure to connect. */
+const beforeConnection =
+  /before secure TLS connection|client error \(Connect\)|^Unable to connect\. Is |^Was there a typo in the url|^net::ERR_(?:CONNECTION_REFUSED|NAME_NOT_RESOLVED|INTERNET_DISCONNECTED|PROXY_CONNECTION_FAILED|TUNNEL_CONNECTION_FAILED|CERT_)/
+
 function isBeforeConnection(failure: unknown): boolean {
-  return /before secure TLS connection|client error \(Connect\)/.test(textOf(failure, 'message') ?? '')
+  return beforeConnection.test(textOf(failure, 'message') ?? '')
 }
 
 function isOfTls(code: string): boolean {

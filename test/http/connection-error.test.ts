@@ -47,6 +47,15 @@ const failures: Record<
       ['a system call that resolves', failed({ code: 'ESOMETHING', syscall: 'getaddrinfo' })],
       ['the words of Node.js', failed({ code: 'ECONNRESET' }, beforeTls)],
       ['the words of Deno', failed({}, ofDeno)],
+      [
+        'the words of Bun',
+        failed({ code: 'ConnectionRefused' }, 'Unable to connect. Is the computer able to access the url?'),
+      ],
+      [
+        'the words of Bun about a name',
+        failed({ code: 'FailedToOpenSocket' }, 'Was there a typo in the url or port?'),
+      ],
+      ['the words of Electron', failed({}, 'net::ERR_CONNECTION_REFUSED')],
       ['an alert of TLS that may pass', connecting('ERR_SSL_TLSV1_ALERT_INTERNAL_ERROR')],
       ['TLS in the words', failed({ syscall: 'connect' }, 'TLS went wrong')],
       ['a code that is not known', connecting('ERR_X')],
