@@ -49,9 +49,9 @@ export function wholeMessageOf(thrown: unknown): string {
   }
 }
 
-/** A value that nothing has filled in: a variable that is not set, a template, a reference to a vault, an example of a page. */
+/** A value that nothing has filled in: a variable that is not set, a template, a reference to a vault; but no JSON or XML. */
 export const placeholder =
-  /^(?:\w+ )?(?:a-long-random-value|change-?me|undefined|null|\[object \w+\]|<.*>|\$?\{.*\}|\$\(.*\)|%\w+%|@Microsoft\.KeyVault\(.*|op:\/\/.*|arn:aws.*)$/i
+  /^(?:\w+ )?(?:undefined|null|\[object \w+\]|<[^/]+>|\$?\{[^"]+\}|\$\(.*\)|%\w+%|@Microsoft\.KeyVault\(.*|op:\/\/.*|arn:aws.*)$/i
 
 export const placeholderProblem = 'is a placeholder, which was never replaced by its value'
 

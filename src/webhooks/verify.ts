@@ -114,13 +114,17 @@ export function secretsIssues(secrets: unknown, ...below: string[]): Issue[] {
   return issues
 }
 
+/** Examples of pages. */
+const example = /^(?:a-long-random-value|change-?me)$/i
+
 const advice = 'make one with `node -p "crypto.randomUUID()"`'
 
 function secretProblem(value: unknown): string | undefined {
   if (value === undefined) return 'is missing (is its environment variable set?)'
   if (typeof value !== 'string') return 'must be text'
   if (value === '') return 'is empty (is its environment variable set?)'
-  if (placeholder.test(value)) return `is a placeholder, which anyone can guess: ${advice}`
+  if (placeholder.test(value) || example.test(value))
+    return `is a placeholder, which anyone can guess: ${advice}`
   return headerValue.test(value) ? undefined : `cannot be the value of a header: ${headerValueRule}`
 }
 

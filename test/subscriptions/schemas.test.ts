@@ -238,6 +238,8 @@ test.each([
   ['parameters', 'undefined'],
   ['parameters', `\${TOKEN}`],
   ['headers', 'Bearer null'],
+  ['headers', 'Bearer {{ token }}'],
+  ['parameters', '<your token>'],
 ])(
   'a value of %s that nothing has filled in is refused, because its callbacks would be: %j',
   async (kind, value) => {
@@ -246,5 +248,13 @@ test.each([
     const client = fakeService().client()
     await expect(client.createSubscription({ ...subscription, ...values })).rejects.toMatchObject({ issues })
     await expect(client.updateSubscriptionParameters(1, values)).rejects.toMatchObject({ issues })
+  },
+)
+
+test.each(['{"team":"a"}', '<team>a</team>', 'a{b}', '{}', 'changeme'])(
+  '%s is a value of a parameter',
+  async (userdata) => {
+    await service.client().createSubscription({ ...subscription, parameters: { userdata } })
+    expect(service.calls).toHaveLength(1)
   },
 )
