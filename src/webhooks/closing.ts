@@ -3,9 +3,6 @@ import type { CallbackServer, Http2Connection } from './node-types.js'
 
 const checkMs = 25
 
-/** So many connections may wait to be taken: Node.js takes one in a turn of the event loop. */
-const maxWaiting = 511
-
 /**
  * After how many checks without a new request idle connections are ended: a second. Counted, and not timed, so that a busy process
  * reads what has arrived in the meantime.
@@ -35,8 +32,8 @@ export async function closeServer(
   })
   const wait = () => new Promise((resolve) => setTimeout(resolve, checkMs))
   await wait()
-  // Closing resets the connections that a busy process has not taken yet.
-  for (let turn = 0; turn < maxWaiting; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+  // Closing resets the connections that a busy process has not taken yet: at most 511, and Node.js takes one in a turn.
+  for (let turn = 0; turn < 511; turn += 1) await new Promise((resolve) => setImmediate(resolve))
   // `close` of Node.js would end idle connections at once, while a callback may be on its way over one of them.
   Object.defineProperty(server, 'closeIdleConnections', { value: () => {}, configurable: true })
   server.close(() => {
