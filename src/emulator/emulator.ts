@@ -163,8 +163,8 @@ export class Emulator {
     signal.throwIfAborted()
     const { pathname, search } = new URL(url)
     const sent = { method, target: pathname + search, headers, body: body ?? [], signal }
-    // Keeps the request: the signal of one that is collected no longer hears the caller's.
-    return this.#service.handle(sent).finally(() => request.url)
+    // Keeps both: the signal of a Request that is collected no longer hears the one that it was made with.
+    return this.#service.handle(sent).finally(() => [input, request])
   }
 
   /**
