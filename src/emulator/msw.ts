@@ -53,7 +53,8 @@ export function emulatorHandlers<Handler>(
           new Request(emulator.baseUrl + request.url.slice(address.length), request),
         )
       } catch (error) {
-        if (error instanceof ConnectionReset) return Response.error()
+        // Of a caller that waits no longer, too: msw would print the error.
+        if (error instanceof ConnectionReset || request.signal.aborted) return Response.error()
         throw error
       }
     }),

@@ -1,8 +1,9 @@
+import { setImmediate } from 'node:timers/promises'
 import { http } from 'msw'
 import { setupServer } from 'msw/node'
 import { NotificationClient } from 'notification-subscriber'
 import { type Emulator, emulatorHandlers, startEmulator } from 'notification-subscriber/emulator'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ConfigurationError } from '../../src/errors.js'
 import { apiAuthorization, lowEnergy, Receiver } from './support.js'
 
@@ -36,6 +37,21 @@ describe('emulatorHandlers', () => {
     emulator.injectFault('create', { reset: 'after-processing' })
     await expect(create('reset')).rejects.toBeInstanceOf(TypeError)
     expect(emulator.subscriptions.at(-1)?.usernames).toEqual(['reset'])
+  })
+
+  test('a call that its caller aborts ends without a line of msw', async () => {
+    using _ = intercept()
+    using printed = vi.spyOn(console, 'error')
+    emulator.injectFault('create', { delayMs: 1_000_000 })
+    const controller = new AbortController()
+    const { signal } = controller
+    const call = fetch(`${emulator.baseUrl}/api/subscriptions`, { method: 'POST', signal })
+    await vi.waitUntil(() => emulator.requestCounts.create === 1)
+    controller.abort()
+    await expect(call).rejects.toMatchObject({ name: 'AbortError' })
+    await vi.waitUntil(() => emulator.requests[0]?.error !== undefined)
+    await setImmediate()
+    expect(printed).not.toHaveBeenCalled()
   })
 
   test('callbacks still go out over real HTTPS', async () => {
