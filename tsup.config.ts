@@ -41,7 +41,12 @@ export default defineConfig([
     entry: shared.entry,
     format: ['esm', 'cjs'],
     // TypeScript 6 reports the baseUrl that tsup's declaration build sets.
-    dts: { only: true, compilerOptions: { ignoreDeprecations: '6.0', stripInternal: true } },
+    dts: {
+      only: true,
+      compilerOptions: { ignoreDeprecations: '6.0', stripInternal: true },
+      // For `AsyncDisposable`: TypeScript 6 no longer looks for `@types/node`, which has it, by itself.
+      banner: '/// <reference lib="esnext.disposable" />',
+    },
   },
 ])
 

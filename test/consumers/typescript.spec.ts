@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, expect, inject, test } from 'vitest'
 import { strictest } from '../support/strictest.js'
 import { end, node, project, tool, writeJson } from './support/project.js'
@@ -55,6 +57,19 @@ describe.each(compilers)('a project that is compiled by $typescript', ({ typescr
     await node(folder, tool(`${typescript}/bin/tsc`))
     expect(await node(folder, 'compiled/typed.js')).toBe(`${end}\n`)
   })
+})
+
+test.each(['typescript', 'typescript-7'])('%s without `@types/node`, as by default', async (typescript) => {
+  const folder = await project([])
+  const code = `import { NotificationClient } from 'notification-subscriber'
+import { DeliveryReceiver } from 'notification-subscriber/webhooks'
+export const client = new NotificationClient({ baseUrl: 'https://a.example', auth: { getAccessToken: () => 'x' } })
+export const receiver = new DeliveryReceiver({ secrets: { token: 'a-secret-of-tests' } })`
+  await writeFile(join(folder, 'small.ts'), code)
+  await writeJson(folder, 'package.json', { type: 'module' })
+  const compilerOptions = { ...settingsOfAll, lib: ['es2023', 'dom'], types: [], module: 'nodenext' }
+  await writeJson(folder, 'tsconfig.json', { compilerOptions, files: ['small.ts'] })
+  await node(folder, tool(`${typescript}/bin/tsc`))
 })
 
 test('where msw is installed, the handlers have its types', async () => {
