@@ -75,15 +75,11 @@ export class RosterReader {
   /** The names of the roster; `undefined` if it cannot be read, which is reported. */
   async ask(): Promise<ReadonlySet<string> | undefined> {
     const { problems, rosterTimeoutMs, usernames } = this.#parts
-    const timeUp = new AbortController()
-    const late = () => {
-      const error = new Error(`the roster function took longer than ${rosterTimeoutMs / 1_000} s`)
-      timeUp.abort(error)
-      return error
-    }
+    const late = () => new Error(`the roster function took longer than ${rosterTimeoutMs / 1_000} s`)
+    const failed = new AbortController()
     const stopped = this.#stopping.signal
     // Not AbortSignal.timeout: Node.js 20 collects one that only `any` knows, and it never aborts.
-    const signal = AbortSignal.any([stopped, timeUp.signal])
+    const signal = AbortSignal.any([stopped, failed.signal])
     const answer = (): unknown => (typeof usernames === 'function' ? usernames({ signal }) : usernames)
     try {
       const list = await withTimeLimit(rosterTimeoutMs, answer, late)
@@ -96,6 +92,7 @@ export class RosterReader {
       this.#failures = 0
       return new Set(names)
     } catch (error) {
+      failed.abort(error)
       if (stopped.aborted) return undefined
       this.#failures++
       problems.begin('ROSTER', unreadMessage(error), { error })
