@@ -163,7 +163,7 @@ const routesProblem = expect.objectContaining({
 })
 
 describe.concurrent.each(variants)('$name', (variant) => {
-  const { wrongRoutes, isBusy = false, isUnreadable = false } = variant
+  const { wrongRoutes, isBusy = false } = variant
   let service: IndependentService
   let client: NotificationClient
   beforeAll(async () => {
@@ -174,15 +174,6 @@ describe.concurrent.each(variants)('$name', (variant) => {
     await client.close()
     await service[Symbol.asyncDispose]()
   })
-
-  if (isUnreadable) {
-    test('an answer that cannot be read is no success', async () => {
-      const unreadable = { code: 'RESPONSE_VALIDATION', status: 200 }
-      await expect(client.createSubscription(wanted('dora'))).rejects.toMatchObject(unreadable)
-      expect(await service.requests()).toEqual([])
-    })
-    return
-  }
 
   describe.sequential('client, receiver and spool', () => {
     test('a create, its duplicate, a partial overlap and a recreate', async () => {
