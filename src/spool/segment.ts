@@ -1,16 +1,7 @@
 /** A file of deliveries. What becomes of an entry is written over its state, and the file is removed when all are done. */
 import type { FileHandle } from 'node:fs/promises'
 import { failDisk, ifGone, type SpoolFolder } from './folder.js'
-import {
-  contentIn,
-  contentOf,
-  type FileFields,
-  lineOf,
-  nameOf,
-  type StoredEntry,
-  stateBytes,
-  stateOf,
-} from './format.js'
+import { contentIn, contentOf, type FileFields, lineOf, nameOf, type StoredEntry, stateOf } from './format.js'
 import { GroupedWrites } from './grouped-writes.js'
 
 /** A delivery that waits in a segment. Its text is empty while only the disk has it. */
@@ -21,9 +12,6 @@ export interface Entry extends StoredEntry {
   readonly length: number
   isDone?: true
 }
-
-/** Entries whose states are this close share one write, in bytes. */
-const neighbourBytes = 32 * 2 ** 10
 
 export class Segment {
   readonly id: number
@@ -202,18 +190,13 @@ export class Segment {
   }
 }
 
-/** Of neighbours with one read and one write. Not synced: a power failure may restore the earlier states. Needs no space. */
+/** Not synced: a power failure may restore the earlier states. Needs no space. */
 async function writeStates(file: FileHandle, entries: readonly Entry[]): Promise<void> {
-  let rest = entries.toSorted((a, b) => a.offset - b.offset)
-  for (let [first] = rest; first !== undefined; [first] = rest) {
-    const start = first.offset
-    const near = rest.filter(({ offset }) => offset - start <= neighbourBytes)
-    rest = rest.slice(near.length)
-    const bytes = Buffer.alloc((near.at(-1) ?? first).offset - start + stateBytes)
-    if (near.length > 1) await readAll(file, bytes, start)
-    for (const entry of near) bytes.write(stateOf(entry, entry.isDone), entry.offset - start)
-    await writeAll(file, bytes, start)
-  }
+  const write = (entry: Entry) => writeAll(file, Buffer.from(stateOf(entry, entry.isDone)), entry.offset)
+  const writes = entries.map(write)
+  // Also after a failure: the file must not be closed under a write.
+  await Promise.allSettled(writes)
+  await Promise.all(writes)
 }
 
 /** Fills the bytes, or as many as the file has: some file systems give a part. Resolves with their number. */
