@@ -163,7 +163,7 @@ export class Emulator {
     signal.throwIfAborted()
     const { pathname, search } = new URL(url)
     const sent = { method, target: pathname + search, headers, body: body ?? [], signal }
-    // Keeps both: the signal of a Request that is collected no longer hears the one that it was made with.
+    // Keeps both: once a Request is collected, its signal no longer follows the signal of the caller.
     return this.#service.handle(sent).finally(() => [input, request])
   }
 
