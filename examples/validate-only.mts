@@ -38,4 +38,5 @@ console.log(
 
 await new Promise((resolve) => process.on('SIGINT', resolve).on('SIGTERM', resolve))
 server.close()
+await once(server, 'close')
 console.log('Stopped. A receiver does all this, with limits on size and time: receive.mts')

@@ -66,10 +66,9 @@ export class RunningProgram implements AsyncDisposable {
     if (!this.#hasEnded && pid !== undefined) process.kill(-pid, signal)
   }
 
-  /** As Ctrl-C does through npx: the signal comes twice. Resolves when the program has ended. */
+  /** As Ctrl-C does. Resolves when the program has ended. */
   interrupt(): Promise<number | string | null> {
     this.#child.kill('SIGINT')
-    setTimeout(() => this.#child.kill('SIGINT'), 20)
     return this.ended
   }
 
