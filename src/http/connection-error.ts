@@ -126,7 +126,7 @@ export function toConnectionError(
 function reasonOfProxy({ proxy, refusal: status, schemes }: ProxyFailure, code: string): string | undefined {
   if (status === undefined || !isProxyUnauthorized(status)) return proxyFailures[status ?? code]
   const offer =
-    schemes.length === 0 || schemes.includes('Basic')
+    schemes.length === 0 || schemes.some((name) => /^basic$/i.test(name))
       ? ''
       : ` It offers ${schemes.join(', ')}; only Basic works here.`
   return proxy.authorization !== undefined

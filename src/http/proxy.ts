@@ -39,7 +39,7 @@ export function configuredProxy(): HttpProxy | undefined {
     throw configurationError('The proxy that the environment names cannot be used')(issues)
   }
   // An empty variable counts as not set.
-  const names = (process.env.no_proxy || process.env.NO_PROXY || '').split(/[\s,;"']+/)
+  const names = (process.env.no_proxy || process.env.NO_PROXY || '').split(/[\s,;"']/)
   return {
     url: url.origin,
     name: `${url.host}, which ${variable} names`,

@@ -56,7 +56,7 @@ describe('a proxy from the environment', () => {
       await client.close()
       expect(emulator.subscriptions).toHaveLength(1)
       expect(new Set(proxy.requests.map(({ target }) => target))).toEqual(new Set([`${host}:443`]))
-      expect(JSON.stringify(proxy.requests)).not.toMatch(/"authorization"/i)
+      expect(JSON.stringify(proxy.requests)).not.toMatch(/"(?:proxy-)?authorization"/i)
       expectNoSecretIn(proxy.requests)
       // What the client opened is closed: also the tunnels.
       await proxy.idle()
@@ -97,8 +97,8 @@ describe('a proxy from the environment', () => {
   test.each([
     ['https://a.example., b.example;"c.example"', ['a.example', 'x.b.example', 'c.example', 'a.example.']],
     ['localhost,*', ['a.example']],
-    ['.a.example,*.b.example,*c.example', ['a.example', 'x.a.example', 'x.b.example', 'x.c.example']],
-    ['2001:DB8:0::1,[2001:db8::2]:443', ['[2001:db8::1]', '[2001:db8::2]']],
+    ['..a.example,*.b.example,*c.example', ['a.example', 'x.a.example', 'x.b.example', 'x.c.example']],
+    ['2001:DB8:0::1,[2001:db8::2]:443,2001:db8:12::', ['[2001:db8::1]', '[2001:db8::2]', '[2001:db8:12::]']],
     ['A.example:8443,b.example:443/path', ['a.example:8443', 'b.example']],
     ['b\u00fccher.example', ['xn--bcher-kva.example']],
     ['', ['localhost:3000', '127.0.0.1', '[::1]']],
@@ -107,13 +107,13 @@ describe('a proxy from the environment', () => {
     expect(hosts.filter((host) => !bypasses(`https://${host}`))).toEqual([])
   })
 
-  test.each(['ample.com', 'api.example.com:8443', '.', '*.', 'other.example', ''])(
-    '%j does not name another host',
-    (noProxy) => {
-      vi.stubEnv('NO_PROXY', noProxy)
-      expect(bypasses('https://api.example.com')).toBe(false)
-    },
-  )
+  test.each([
+    ...['ample.com', 'api.example.com:8443', 'api.*example.com', 'api.http://example.com'],
+    ...['.', '*.', 'other.example', ''],
+  ])('%j does not name another host', (noProxy) => {
+    vi.stubEnv('NO_PROXY', noProxy)
+    expect(bypasses('https://api.example.com')).toBe(false)
+  })
 
   test('loopback addresses are reached directly', async () => {
     await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl })
@@ -143,7 +143,7 @@ describe('a proxy that fails', () => {
 
   test.each([
     [403, 1, 'it does not let this machine reach the host.'],
-    [407, 1, 'it refuses the credentials that its address has. Check user name and password'],
+    [407, 1, 'it refuses the credentials that its address has.'],
     [404, 3, `it made no tunnel to ${host}. Is it a proxy, and does it work?`],
     [502, 3, `it made no tunnel to ${host}. Is it a proxy, and does it work?`],
   ])(
@@ -164,6 +164,27 @@ describe('a proxy that fails', () => {
       expectNoSecretIn(error, logger.lines)
     },
   )
+
+  const refused = 'it refuses the credentials that its address has.'
+  const asked = 'it asks for credentials.'
+  test.each([
+    ['user:no@', ['Basic realm="x"'], `${refused} Check user name and password, with \`%25\` for a \`%\`. (`],
+    ['user:no@', ['NTLM', 'Digest a=b, basic realm=x'], `${refused} Check user name and password`],
+    [
+      'user:no@',
+      ['Negotiate', 'NTLM, Negotiate'],
+      `${refused} It offers Negotiate, NTLM; only Basic works here. (`,
+    ],
+    ['', [], `${asked} Put them into its address, as in \`http://user:password@proxy:3128\`. (`],
+    ['', ['Negotiate'], `${asked} It offers Negotiate; only Basic works here. (`],
+  ])('by answering 407 to %j, and offering %j: %s', async (credentials, offers, words) => {
+    await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl, refuseWith: 407, offers })
+    vi.stubEnv('HTTPS_PROXY', proxy.url.replace('//', `//${credentials}`))
+    await using client = clientOf(`https://${host}`)
+    expect(await failureOf(client.getAccessToken())).toMatchObject({
+      message: expect.stringContaining(words),
+    })
+  })
 
   test.each([
     ['HTTPS_PROXY', 'http'],
@@ -240,6 +261,8 @@ describe('a proxy that fails', () => {
     'user:pr0xy-password@proxy',
     'localhost:3128',
     'socks5://user:pr0xy-password@proxy:1080',
+    'httpx://user:pr0xy-password@proxy:1080',
+    'xhttp://user:pr0xy-password@proxy:1080',
     'ftp://user:pr0xy-password@proxy:21',
     'http://user:pr0xy-password@pro xy',
     'http://user:pr0xy-password%@proxy',
@@ -251,9 +274,12 @@ describe('a proxy that fails', () => {
       vi.stubEnv('HTTPS_PROXY', address)
       await using client = clientOf(`https://${host}`)
       const error = await failureOf(client.getAccessToken())
-      const message = expect.stringContaining('must be the URL of an HTTP proxy')
+      const message =
+        'must be the URL of an HTTP proxy, such as `http://proxy.example.com:3128`, in which user name and password have ' +
+        '`%25` for a `%`, `%5C` for a `\\` and `%2F` for a `/`'
       const issues = [{ path: ['HTTPS_PROXY'], message }]
-      expect(error).toMatchObject({ code: 'CONFIGURATION', issues, message })
+      expect(error).toMatchObject({ code: 'CONFIGURATION', issues })
+      expect((error as Error).message).toContain('The proxy that the environment names cannot be used')
       expect(JSON.stringify([error, String(error), (error as Error).cause])).not.toContain('pr0xy-password')
     },
   )
