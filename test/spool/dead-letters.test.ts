@@ -1,5 +1,5 @@
 import { InvalidDeliveryError } from 'notification-subscriber'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, vi } from 'vitest'
 import * as z from 'zod'
 import { recordingLogger } from '../support/recording-logger.js'
 import {
@@ -13,6 +13,7 @@ import {
   realTime,
   recorder,
   spoolFolder,
+  test,
   until,
 } from './support.js'
 
@@ -32,8 +33,7 @@ const unwritable = [{ amount: 5n }, nested(50_000)].filter((value) => {
   }
 })
 
-test('deliveries that JSON cannot hold are refused with a sentence, and the callback is answered', async () => {
-  await using folder = await spoolFolder()
+test('deliveries that JSON cannot hold are refused with a sentence, and the callback is answered', async (folder) => {
   const { deliver, delivered } = recorder()
   await using spool = await folder.open({ deliver })
   const errors: unknown[] = []
@@ -48,8 +48,7 @@ test('deliveries that JSON cannot hold are refused with a sentence, and the call
   expect(await lettersOf(spool)).toEqual([])
 })
 
-test('a letter that is put back waits since it was received', async () => {
-  await using folder = await spoolFolder()
+test('a letter that is put back waits since it was received', async (folder) => {
   const spool = await folder.open({ deliver: never, concurrency: 1 })
   await keepInvalid(spool, numbered(1))
   const [{ id, receivedAt } = { id: 0, receivedAt: 0 }] = await lettersOf(spool)
@@ -65,8 +64,7 @@ test('a letter that is put back waits since it was received', async () => {
 describe('deliveries that can no longer be read', () => {
   const payloads = { cxScoreUpdated: z.object({ score: z.number() }) }
 
-  test('become dead letters, are reported, and delay no other', async () => {
-    await using folder = await spoolFolder()
+  test('become dead letters, are reported, and delay no other', async (folder) => {
     await folder.leave(numbered(1), numbered(2, { score: 1 }))
     const logger = recordingLogger()
     const { deliver, delivered } = recorder()
@@ -88,8 +86,7 @@ describe('deliveries that can no longer be read', () => {
     await expect.poll(() => logger.lines.map(([fields]) => fields)).toContainEqual(logged)
   })
 
-  test('are delivered after `retry` by a process that can read them', async () => {
-    await using folder = await spoolFolder()
+  test('are delivered after `retry` by a process that can read them', async (folder) => {
     const strict = await folder.open({ payloads })
     await keep(strict, numbered(1))
     await until(() => strict.size === 0)
@@ -109,8 +106,7 @@ describe('deliveries that can no longer be read', () => {
 })
 
 describe('bodies that are no deliveries', () => {
-  test('are kept to the letter: text, bytes and values, with when and why, also for the next process', async () => {
-    await using folder = await spoolFolder()
+  test('are kept to the letter: text, bytes and values, with when and why, also for the next process', async (folder) => {
     const texts = ['', '{"a":', 'ü\u0000\n\r\u2028']
     const bodies = [...texts, Buffer.from([0, 255, 10]), { a: [1, null, 'x'] }, null, 5, [], false]
     const startedAt = Date.now()
@@ -140,8 +136,7 @@ describe('bodies that are no deliveries', () => {
     expect(new Set(letters.map(({ id }) => id)).size).toBe(bodies.length)
   })
 
-  test('that are bytes of another kind come back as the same bytes', async () => {
-    await using folder = await spoolFolder()
+  test('that are bytes of another kind come back as the same bytes', async (folder) => {
     await using spool = await folder.open()
     const bytes = new Uint8Array([0, 0, 200, 13, 10])
     for (const body of [bytes.subarray(1), bytes.buffer, new DataView(bytes.buffer, 2, 2)]) {
@@ -155,8 +150,7 @@ describe('bodies that are no deliveries', () => {
     ])
   })
 
-  test('come from the receiver by `onInvalid`, and go back with `retry` if they are deliveries after all', async () => {
-    await using folder = await spoolFolder()
+  test('come from the receiver by `onInvalid`, and go back with `retry` if they are deliveries after all', async (folder) => {
     const { deliver, delivered } = recorder()
     await using spool = await folder.open({ deliver })
     const payloads = { cxScoreUpdated: z.object({ score: z.number() }) }
@@ -177,8 +171,7 @@ describe('bodies that are no deliveries', () => {
     expect(await lettersOf(spool)).toMatchObject([{ body: 'no JSON' }])
   })
 
-  test('take 16 MiB at most: the oldest are dropped first, the newest and kept deliveries stay', async () => {
-    await using folder = await spoolFolder()
+  test('take 16 MiB at most: the oldest are dropped first, the newest and kept deliveries stay', async (folder) => {
     await folder.leave(numbered(1))
     await using spool = await folder.open({ payloads: { cxScoreUpdated: z.object({ score: z.number() }) } })
     await until(() => spool.size === 0)
@@ -194,8 +187,7 @@ describe('bodies that are no deliveries', () => {
     expect(numbers.length).toBeLessThanOrEqual(16)
   })
 
-  test('whose file would take more than 16 MiB are refused, and drop no other', async () => {
-    await using folder = await spoolFolder()
+  test('whose file would take more than 16 MiB are refused, and drop no other', async (folder) => {
     await using spool = await folder.open()
     await keepInvalid(spool, 'small')
     for (const length of [2 ** 24 + 1, 2 ** 24 - 50]) {
@@ -205,8 +197,7 @@ describe('bodies that are no deliveries', () => {
     expect(await lettersOf(spool)).toMatchObject([{ body: 'small' }])
   })
 
-  test('are limited alone: a kept delivery of more than 16 MiB becomes a letter, too', async () => {
-    await using folder = await spoolFolder()
+  test('are limited alone: a kept delivery of more than 16 MiB becomes a letter, too', async (folder) => {
     const large = numbered(1, { text: 'x'.repeat(2 ** 24) })
     await folder.leave(large)
     await using spool = await folder.open({ payloads: { cxScoreUpdated: z.object({ score: z.number() }) } })
@@ -214,8 +205,7 @@ describe('bodies that are no deliveries', () => {
     expect(await lettersOf(spool)).toMatchObject([{ body: JSON.stringify(large) }])
   })
 
-  test('that JSON cannot hold are refused', async () => {
-    await using folder = await spoolFolder()
+  test('that JSON cannot hold are refused', async (folder) => {
     await using spool = await folder.open()
     for (const body of unwritable) {
       const error = await keepInvalid(spool, body).catch((reason) => reason)
@@ -225,8 +215,7 @@ describe('bodies that are no deliveries', () => {
     expect(await lettersOf(spool)).toEqual([])
   })
 
-  test('`keep` without a delivery is refused, too', async () => {
-    await using folder = await spoolFolder()
+  test('`keep` without a delivery is refused, too', async (folder) => {
     await using spool = await folder.open()
     for (const context of [undefined, {}, { delivery: undefined }]) {
       await expect(spool.keep({}, context as never)).rejects.toThrow(InvalidDeliveryError)
@@ -234,8 +223,7 @@ describe('bodies that are no deliveries', () => {
     expect(spool.size).toBe(0)
   })
 
-  test('are gone when they are discarded, also while they are read; an unknown id gives false', async () => {
-    await using folder = await spoolFolder()
+  test('are gone when they are discarded, also while they are read; an unknown id gives false', async (folder) => {
     await using spool = await folder.open()
     for (const body of ['a', 'b', 'c']) await keepInvalid(spool, body)
     const seen: unknown[] = []
@@ -319,8 +307,7 @@ describe('deliveries that are stuck', () => {
     }
   })
 
-  test('two calls of `retry` for one letter deliver it once', async () => {
-    await using folder = await spoolFolder()
+  test('two calls of `retry` for one letter deliver it once', async (folder) => {
     const { deliver, delivered } = recorder()
     await using spool = await folder.open({ deliver })
     await keepInvalid(spool, numbered(1))

@@ -1,6 +1,6 @@
 import type { Delivery } from 'notification-subscriber'
 import type { DeliverySpool, StuckDelivery } from 'notification-subscriber/spool'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, vi } from 'vitest'
 import { recordingLogger } from '../support/recording-logger.js'
 import {
   diskThatFailsTo,
@@ -11,7 +11,7 @@ import {
   numbered,
   realTime,
   recorder,
-  spoolFolder,
+  test,
   until,
 } from './support.js'
 
@@ -53,8 +53,7 @@ async function passUntil(condition: () => boolean, stepMs = second): Promise<voi
 }
 
 describe('a delivery that fails', () => {
-  test('is repeated after the backoff and not before, until it succeeds', async () => {
-    await using folder = await spoolFolder()
+  test('is repeated after the backoff and not before, until it succeeds', async (folder) => {
     const triedAt: number[] = []
     await using spool = await folder.open({
       deliver: async () => {
@@ -72,8 +71,7 @@ describe('a delivery that fails', () => {
     }
   })
 
-  test('is repeated in its time although another waits longer', async () => {
-    await using folder = await spoolFolder()
+  test('is repeated in its time although another waits longer', async (folder) => {
     const { deliver, delivered } = recorder(failing)
     const spool = await folder.open({ deliver })
     await keep(spool, numbered(1))
@@ -84,8 +82,7 @@ describe('a delivery that fails', () => {
     await spool.close({ timeoutMs: 0 })
   })
 
-  test('keeps its number of failures and its time to wait over a restart', async () => {
-    await using folder = await spoolFolder()
+  test('keeps its number of failures and its time to wait over a restart', async (folder) => {
     let reports: StuckDelivery[] = []
     const { deliver, delivered } = recorder(failing)
     const options = { deliver, onStuck: (stuck: StuckDelivery) => void reports.push(stuck) }
@@ -123,30 +120,31 @@ describe('a delivery that fails', () => {
     expect(reports).toEqual([])
   })
 
-  test.each([
+  test.for([
     ['first', 0],
     ['second', 1],
-  ])('on a disk that cannot be read before its %s attempt is read again after 10 s', async (_which, done) => {
-    await using folder = await spoolFolder()
-    const disk = diskThatFailsTo('read')
-    disk.isBroken = done === 0
-    const { deliver, delivered } = recorder(() => {
-      disk.isBroken = delivered.length === done
-      if (disk.isBroken) throw new Error('away')
-    })
-    await using spool = await folder.open({ deliver }, disk.files)
-    await keep(spool, numbered(1))
-    await passUntil(() => disk.failures === 1)
-    disk.isBroken = false
-    await pass(8 * second)
-    expect([delivered.length, disk.failures]).toEqual([done, 1])
-    await pass(3 * second)
-    expect([delivered.length, spool.size]).toEqual([done + 1, 0])
-    expect(await lettersOf(spool)).toEqual([])
-  })
+  ])(
+    'on a disk that cannot be read before its %s attempt is read again after 10 s',
+    async (folder, [_which, done]) => {
+      const disk = diskThatFailsTo('read')
+      disk.isBroken = done === 0
+      const { deliver, delivered } = recorder(() => {
+        disk.isBroken = delivered.length === done
+        if (disk.isBroken) throw new Error('away')
+      })
+      await using spool = await folder.open({ deliver }, disk.files)
+      await keep(spool, numbered(1))
+      await passUntil(() => disk.failures === 1)
+      disk.isBroken = false
+      await pass(8 * second)
+      expect([delivered.length, disk.failures]).toEqual([done, 1])
+      await pass(3 * second)
+      expect([delivered.length, spool.size]).toEqual([done + 1, 0])
+      expect(await lettersOf(spool)).toEqual([])
+    },
+  )
 
-  test('is reported once an hour from the tenth failure on, and never given up unasked', async () => {
-    await using folder = await spoolFolder()
+  test('is reported once an hour from the tenth failure on, and never given up unasked', async (folder) => {
     const reportedAt: number[] = []
     const { deliver, delivered } = recorder(failing)
     await using spool = await folder.open({
@@ -167,8 +165,7 @@ describe('a delivery that fails', () => {
     expect(spool.size).toBe(1)
   })
 
-  test('is given up when `onStuck` says so, also when its promise does', async () => {
-    await using folder = await spoolFolder()
+  test('is given up when `onStuck` says so, also when its promise does', async (folder) => {
     const { deliver, delivered } = recorder(failing)
     const { lines, ...logger } = recordingLogger()
     await using spool = await folder.open({ deliver, logger, onStuck: async () => 'discard' })
@@ -179,8 +176,7 @@ describe('a delivery that fails', () => {
     expect(lines.at(-1)?.[0]).toMatchObject(discarded)
   })
 
-  test('becomes a dead letter although what `deliver` threw cannot be looked at', async () => {
-    await using folder = await spoolFolder()
+  test('becomes a dead letter although what `deliver` threw cannot be looked at', async (folder) => {
     const { proxy, revoke } = Proxy.revocable({}, {})
     revoke()
     const hostile = Object.defineProperty(new Error('x'), 'name', { get: fail })
@@ -197,8 +193,7 @@ describe('a delivery that fails', () => {
     ])
   })
 
-  test('is tried again although `onStuck` throws, or never ends', async () => {
-    await using folder = await spoolFolder()
+  test('is tried again although `onStuck` throws, or never ends', async (folder) => {
     const { deliver, delivered } = recorder(failing)
     let reports = 0
     const error = vi.spyOn(console, 'error').mockImplementation(() => {})
@@ -221,8 +216,7 @@ describe('a delivery that fails', () => {
     error.mockRestore()
   })
 
-  test('is on console.error without a logger: at once, at most once a minute, and when stuck, without payload', async () => {
-    await using folder = await spoolFolder()
+  test('is on console.error without a logger: at once, at most once a minute, and when stuck, without payload', async (folder) => {
     const error = vi.spyOn(console, 'error').mockImplementation(() => {})
     const { deliver, delivered } = recorder(failing)
     await using spool = await folder.open({ deliver, logger: undefined })
@@ -257,8 +251,7 @@ describe('a delivery that fails', () => {
     error.mockRestore()
   })
 
-  test('is a warn line of a logger at every failure', async () => {
-    await using folder = await spoolFolder()
+  test('is a warn line of a logger at every failure', async (folder) => {
     const logger = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() }
     await using spool = await folder.open({ deliver: failing, logger })
     await keep(spool, numbered(1))
@@ -279,8 +272,7 @@ describe('a delivery that fails', () => {
 })
 
 describe('a delivery that never ends', () => {
-  test('has its signal aborted after `deliverTimeoutMs`, and counts as failed', async () => {
-    await using folder = await spoolFolder()
+  test('has its signal aborted after `deliverTimeoutMs`, and counts as failed', async (folder) => {
     const signals: AbortSignal[] = []
     await using spool = await folder.open({
       deliverTimeoutMs: 5 * second,
@@ -302,11 +294,10 @@ describe('a delivery that never ends', () => {
 })
 
 describe('deliveries that fail for ever', () => {
-  test.each([
+  test.for([
     ['by rejecting', failing],
     ['by never ending', () => new Promise(() => {})],
-  ])('%s, more of them than `concurrency`, do not hold up others', async (_how, fail) => {
-    await using folder = await spoolFolder()
+  ])('%s, more of them than `concurrency`, do not hold up others', async (folder, [_how, fail]) => {
     const isPoison = ({ notification }: Delivery) => 'poison' in notification.payload
     const { deliver, delivered } = recorder((delivery) => (isPoison(delivery) ? fail() : undefined))
     await using spool = await folder.open({ deliver, concurrency: 4, deliverTimeoutMs: minute })
@@ -324,11 +315,10 @@ describe('deliveries that fail for ever', () => {
     await closed
   })
 
-  test.each([
+  test.for([
     [1, 1],
     [5, 2],
-  ])('with a concurrency of %i have %i repetitions at a time', async (concurrency, most) => {
-    await using folder = await spoolFolder()
+  ])('with a concurrency of %i have %i repetitions at a time', async (folder, [concurrency, most]) => {
     let failures = 0
     let running = 0
     const deliver = () => {
@@ -349,8 +339,7 @@ describe('deliveries that fail for ever', () => {
     await closed
   })
 
-  test('leave no timer after `close`', async () => {
-    await using folder = await spoolFolder()
+  test('leave no timer after `close`', async (folder) => {
     const { deliver, delivered } = recorder(failing)
     const spool = await folder.open({ deliver })
     await keep(spool, numbered(1))
@@ -359,8 +348,7 @@ describe('deliveries that fail for ever', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('are repeated although new deliveries never cease', async () => {
-    await using folder = await spoolFolder()
+  test('are repeated although new deliveries never cease', async (folder) => {
     let failures = 0
     let next = 0
     const spool: DeliverySpool = await folder.open({
@@ -382,8 +370,7 @@ describe('deliveries that fail for ever', () => {
 })
 
 describe('a clock that jumps', () => {
-  test('while the spool is open changes nothing', async () => {
-    await using folder = await spoolFolder()
+  test('while the spool is open changes nothing', async (folder) => {
     const { deliver, delivered } = recorder(failing)
     await using spool = await folder.open({ deliver })
     await keep(spool, numbered(1))
@@ -398,13 +385,12 @@ describe('a clock that jumps', () => {
     expect(delivered.length).toBeLessThanOrEqual(before + 1)
   })
 
-  test.each([
+  test.for([
     ['back', -30 * 24 * hour],
     ['forward', 30 * 24 * hour],
   ])(
     '%s between two processes delays nothing by more than the longest backoff, and mixes up no ids',
-    async (_, jump) => {
-      await using folder = await spoolFolder()
+    async (folder, [_, jump]) => {
       {
         const { deliver, delivered } = recorder(failing)
         await using spool = await folder.open({ deliver })

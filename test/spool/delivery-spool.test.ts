@@ -3,7 +3,7 @@ import { tracingChannel } from 'node:diagnostics_channel'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigurationError, type Delivery } from 'notification-subscriber'
 import { DeliverySpool } from 'notification-subscriber/spool'
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import * as z from 'zod'
 import { recordingLogger } from '../support/recording-logger.js'
 import {
@@ -16,13 +16,12 @@ import {
   numbered,
   openSpool,
   recorder,
-  spoolFolder,
+  test,
   until,
 } from './support.js'
 
 describe.concurrent('what was kept is delivered', () => {
-  test('each delivery once, unchanged, in the order in which they were kept', async () => {
-    await using folder = await spoolFolder()
+  test('each delivery once, unchanged, in the order in which they were kept', async (folder) => {
     const { deliver, delivered } = recorder()
     await using spool = await folder.open({ deliver, concurrency: 1 })
     const deliveries = Array.from({ length: 100 }, (_, id) => numbered(id, { text: 'ü\n\u2028 "', id }))
@@ -31,8 +30,7 @@ describe.concurrent('what was kept is delivered', () => {
     expect(delivered).toEqual(deliveries)
   })
 
-  test('behind a receiver: the callback is answered when the delivery is on the disk, not when it is delivered', async () => {
-    await using folder = await spoolFolder()
+  test('behind a receiver: the callback is answered when the delivery is on the disk, not when it is delivered', async (folder) => {
     const { deliver, delivered } = recorder(never)
     await using spool = await folder.open({ deliver })
     const body = JSON.stringify({ ...numbered(1), unknown: 'kept' })
@@ -43,8 +41,7 @@ describe.concurrent('what was kept is delivered', () => {
     await spool.close({ timeoutMs: 0 })
   })
 
-  test('at most `concurrency` at a time, and as many as that', async () => {
-    await using folder = await spoolFolder()
+  test('at most `concurrency` at a time, and as many as that', async (folder) => {
     let running = 0
     let most = 0
     const deliver = async () => {
@@ -59,8 +56,7 @@ describe.concurrent('what was kept is delivered', () => {
     expect(most).toBe(3)
   })
 
-  test('what an earlier process left is delivered by the next, before what is new', async () => {
-    await using folder = await spoolFolder()
+  test('what an earlier process left is delivered by the next, before what is new', async (folder) => {
     await folder.leave(...[1, 2, 3].map((id) => numbered(id)))
     const { deliver, delivered } = recorder()
     await using second = await folder.open({ deliver, concurrency: 1 })
@@ -69,8 +65,7 @@ describe.concurrent('what was kept is delivered', () => {
     expect(idsOf(delivered)).toEqual(['n1', 'n2', 'n3', 'n4'])
   })
 
-  test('`payloads` reads each entry, so that `deliver` gets what its schemas make of it', async () => {
-    await using folder = await spoolFolder()
+  test('`payloads` reads each entry, so that `deliver` gets what its schemas make of it', async (folder) => {
     const payloads = { scored: z.object({ at: z.string().transform((text) => new Date(text)) }) }
     const dates: unknown[] = []
     await using spool = await folder.open({
@@ -88,8 +83,7 @@ describe.concurrent('what was kept is delivered', () => {
     expect(dates).toEqual([Date.UTC(2026, 0, 1)])
   })
 
-  test('`deliver` that returns nothing, or throws at once, is like one that is asynchronous', async () => {
-    await using folder = await spoolFolder()
+  test('`deliver` that returns nothing, or throws at once, is like one that is asynchronous', async (folder) => {
     let calls = 0
     await using spool = await folder.open({
       deliver: () => {
@@ -102,8 +96,7 @@ describe.concurrent('what was kept is delivered', () => {
     expect(calls).toBe(2)
   })
 
-  test('`deliver` may use the spool that is being opened', async () => {
-    await using folder = await spoolFolder()
+  test('`deliver` may use the spool that is being opened', async (folder) => {
     await folder.leave(numbered(1))
     const sizes: number[] = []
     const spool: DeliverySpool = await folder.open({ deliver: () => void sizes.push(spool.size) })
@@ -114,8 +107,7 @@ describe.concurrent('what was kept is delivered', () => {
 })
 
 describe.concurrent('observing', () => {
-  test('`deliver`, `onStuck` and the log run in the async context of `open`, and not in that of a callback', async () => {
-    await using folder = await spoolFolder()
+  test('`deliver`, `onStuck` and the log run in the async context of `open`, and not in that of a callback', async (folder) => {
     const context = new AsyncLocalStorage<string>()
     const seen: unknown[] = []
     const log = () => void seen.push(context.getStore())
@@ -139,8 +131,7 @@ describe.concurrent('observing', () => {
     await context.run('open', () => spool.close())
   })
 
-  test('each attempt is published on the tracing channel, with its error', async () => {
-    await using folder = await spoolFolder()
+  test('each attempt is published on the tracing channel, with its error', async (folder) => {
     const events: unknown[] = []
     const note = (kind: string) => (message: unknown) => {
       const { ...fields } = Object(message)
@@ -177,8 +168,7 @@ describe.concurrent('observing', () => {
     ])
   })
 
-  test('`oldestReceivedAt` is when the oldest delivery that waits was received, also after a restart', async () => {
-    await using folder = await spoolFolder()
+  test('`oldestReceivedAt` is when the oldest delivery that waits was received, also after a restart', async (folder) => {
     const first = await folder.open({ deliver: never })
     expect(first.oldestReceivedAt).toBeUndefined()
     const startedAt = Date.now()
@@ -199,8 +189,7 @@ describe.concurrent('observing', () => {
     await second.close({ timeoutMs: 0 })
   })
 
-  test('the log has opening, each delivery with its attempt, and closing', async () => {
-    await using folder = await spoolFolder()
+  test('the log has opening, each delivery with its attempt, and closing', async (folder) => {
     const logger = recordingLogger()
     const spool = await folder.open({ logger, deliver: () => sleep(5) })
     const startedAt = performance.now()
@@ -225,8 +214,7 @@ describe.concurrent('observing', () => {
 })
 
 describe.concurrent('close', () => {
-  test('waits for what is running, begins nothing more, and says how many are left', async () => {
-    await using folder = await spoolFolder()
+  test('waits for what is running, begins nothing more, and says how many are left', async (folder) => {
     let finish = () => {}
     const { deliver, delivered } = recorder(() => new Promise<void>((resolve) => (finish = resolve)))
     const spool = await folder.open({ deliver, concurrency: 1 })
@@ -241,8 +229,7 @@ describe.concurrent('close', () => {
     expect(idsOf(delivered)).toEqual(['n1'])
   })
 
-  test('aborts what takes longer than `timeoutMs`, and leaves it to the next process as if it had not been tried', async () => {
-    await using folder = await spoolFolder()
+  test('aborts what takes longer than `timeoutMs`, and leaves it to the next process as if it had not been tried', async (folder) => {
     let isStarted = false
     const reasons: unknown[] = []
     const signals: AbortSignal[] = []
@@ -273,13 +260,12 @@ describe.concurrent('close', () => {
     expect(idsOf(delivered)).toEqual(['n1'])
   })
 
-  test.each([
+  test.for([
     [{ timeout: 5 }, []],
     [{ timeoutMs: Number.POSITIVE_INFINITY }, ['timeoutMs']],
     [{ timeoutMs: -1 }, ['timeoutMs']],
     [5, []],
-  ])('refuses %o, and the spool stays open', async (options, path) => {
-    await using folder = await spoolFolder()
+  ])('refuses %o, and the spool stays open', async (folder, [options, path]) => {
     await using spool = await folder.open()
     await expect(spool.close(options as object)).rejects.toMatchObject({
       code: 'CONFIGURATION',
@@ -288,8 +274,7 @@ describe.concurrent('close', () => {
     await keep(spool, numbered(1))
   })
 
-  test('waits for what is being kept, and refuses what comes later', async () => {
-    await using folder = await spoolFolder()
+  test('waits for what is being kept, and refuses what comes later', async (folder) => {
     const spool = await folder.open({ deliver: never })
     const kept = keep(spool, numbered(1))
     const closed = spool.close({ timeoutMs: 0 })
@@ -303,8 +288,7 @@ describe.concurrent('close', () => {
     await expect(spool.deadLetters().next()).rejects.toMatchObject(refused)
   })
 
-  test('ends a reading of the dead letters', async () => {
-    await using folder = await spoolFolder()
+  test('ends a reading of the dead letters', async (folder) => {
     const spool = await folder.open()
     for (const body of ['a', 'b']) await keepInvalid(spool, body)
     const letters = spool.deadLetters()
@@ -315,8 +299,7 @@ describe.concurrent('close', () => {
 })
 
 describe.concurrent('options', () => {
-  test('may be an object of a class', async () => {
-    await using folder = await spoolFolder()
+  test('may be an object of a class', async (folder) => {
     const delivered: string[] = []
     class Options {
       readonly path = folder.path
@@ -354,8 +337,7 @@ describe.concurrent('options', () => {
 })
 
 describe.concurrent('quota', () => {
-  test('`maxBytes` limits the waiting deliveries: more are refused with 204, and space is free again', async () => {
-    await using folder = await spoolFolder()
+  test('`maxBytes` limits the waiting deliveries: more are refused with 204, and space is free again', async (folder) => {
     let finish = () => {}
     const finished = new Promise<void>((resolve) => (finish = resolve))
     await using spool = await folder.open({ deliver: () => finished, maxBytes: 200_000 })
@@ -373,8 +355,7 @@ describe.concurrent('quota', () => {
     await keep(spool, numbered(99))
   })
 
-  test('dead letters of kept deliveries count, until they are discarded', async () => {
-    await using folder = await spoolFolder()
+  test('dead letters of kept deliveries count, until they are discarded', async (folder) => {
     await folder.leave(numbered(1))
     // This process cannot read it.
     const payloads = { cxScoreUpdated: z.object({ score: z.number() }) }

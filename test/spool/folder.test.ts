@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { chmod, chown, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, vi } from 'vitest'
 import { expectPage } from '../support/message-page.js'
 import {
   filesWith,
@@ -12,13 +12,12 @@ import {
   openSpool,
   recorder,
   refusalOf,
-  spoolFolder,
+  test,
   until,
 } from './support.js'
 
 describe('the folder', () => {
-  test('is created for this user alone, with the folders above it, and so are the files in it', async () => {
-    await using folder = await spoolFolder()
+  test('is created for this user alone, with the folders above it, and so are the files in it', async (folder) => {
     const path = join(folder.path, 'a.b', 'deep')
     const spool = await openSpool({ path, deliver: never })
     await keep(spool, numbered(1))
@@ -29,10 +28,9 @@ describe('the folder', () => {
     await spool.close({ timeoutMs: 0 })
   })
 
-  test.each([0o750, 0o705, 0o2770, 0o777, 0o710, 0o600, 0o470, 0])(
+  test.for([0o750, 0o705, 0o2770, 0o777, 0o710, 0o600, 0o470, 0])(
     'of its own that became mode %o is for its owner alone again',
-    async (mode) => {
-      await using folder = await spoolFolder()
+    async (folder, mode) => {
       await folder.leave(numbered(1))
       await chmod(folder.path, mode)
       const { deliver, delivered } = recorder()
@@ -43,10 +41,9 @@ describe('the folder', () => {
     },
   )
 
-  test.each([0o750, 0o705, 0o770])(
+  test.for([0o750, 0o705, 0o770])(
     'of mode %o with files of others is refused, and left as it is',
-    async (mode) => {
-      await using folder = await spoolFolder()
+    async (folder, mode) => {
       await mkdir(join(folder.path, 'lost+found'), { recursive: true })
       await writeFile(join(folder.path, 'package.json'), '{}')
       await chmod(folder.path, mode)
@@ -57,20 +54,7 @@ describe('the folder', () => {
     },
   )
 
-  test.each(['batch', 'invalid', 'stuck', 'unreadable'])(
-    'with a file of 0.4 (%s) is refused by name, and nothing is changed',
-    async (kind) => {
-      await using folder = await spoolFolder()
-      await mkdir(folder.path, { mode: 0o700 })
-      const name = `0000000000000-1795705279125000-0-0-4-856-64937a1f.${kind}`
-      await writeFile(join(folder.path, name), '')
-      expect((await refusalOf(folder.path)).message).toContain(name)
-      expect(await readdir(folder.path)).toEqual([name])
-    },
-  )
-
-  test('of another user is refused, also for root', async () => {
-    await using folder = await spoolFolder()
+  test('of another user is refused, also for root', async (folder) => {
     await mkdir(folder.path, { mode: 0o700 })
     try {
       await chown(folder.path, 12_345, 12_345)
@@ -81,8 +65,7 @@ describe('the folder', () => {
     expect((await refusalOf(folder.path)).message).toContain('12345')
   })
 
-  test('that cannot be created is refused with what the system says, and what to do', async () => {
-    await using folder = await spoolFolder()
+  test('that cannot be created is refused with what the system says, and what to do', async (folder) => {
     await writeFile(folder.path, 'a file')
     const below = await refusalOf(join(folder.path, 'below'))
     expect(below.cause).toMatchObject({ code: 'ENOTDIR' })
@@ -96,6 +79,7 @@ describe('the folder', () => {
     const of04 = '0000000000000-1795705279125000-0-0-4-856-64937a1f.batch'
     await writeFile(join(folder.path, of04), '')
     const old = await refusalOf(folder.path)
+    expect(await readdir(folder.path)).toEqual([of04, 'notes.txt'])
     const getuid = vi.spyOn(process, 'getuid').mockReturnValue(12_345)
     const others = await refusalOf(folder.path)
     getuid.mockRestore()
@@ -110,8 +94,7 @@ describe('the folder', () => {
     })
   })
 
-  test('on Windows is used whatever its mode is, and is not synced', async () => {
-    await using folder = await spoolFolder()
+  test('on Windows is used whatever its mode is, and is not synced', async (folder) => {
     await mkdir(folder.path, { mode: 0o755 })
     const opened: string[] = []
     const files = filesWith({
@@ -131,8 +114,7 @@ describe('the folder', () => {
     expect(opened).toEqual([expect.stringMatching(/\.open$/)])
   })
 
-  test('on a disk that cannot be written is refused', async ({ skip }) => {
-    await using folder = await spoolFolder()
+  test('on a disk that cannot be written is refused', async (folder, { skip }) => {
     await (await folder.open()).close()
     const isMounted = mount(folder.path, ['--bind', folder.path], ['-o', 'remount,ro,bind'])
     skip(!isMounted, 'it needs the right to mount')

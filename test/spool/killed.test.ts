@@ -1,14 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { expect, test } from 'vitest'
-import { idsOf, lettersOf, numbered, recorder, spoolFolder, until } from './support.js'
+import { expect } from 'vitest'
+import { idsOf, lettersOf, numbered, recorder, test, until } from './support.js'
 
 const programOf = (name: string) => fileURLToPath(new URL(`programs/${name}.ts`, import.meta.url))
 const fatal = { name: 'Error', message: 'The process ended 3 times during this delivery.' }
 
-test('everything whose keep resolved before the process was killed, twelve times, is delivered by the next one, or a dead letter', async () => {
-  await using folder = await spoolFolder()
+test('everything whose keep resolved before the process was killed, twelve times, is delivered by the next one, or a dead letter', async (folder) => {
   const kept = new Set<string>()
   for (let round = 0; round < 12; round += 1) {
     const child = spawn(
@@ -42,8 +41,7 @@ test('everything whose keep resolved before the process was killed, twelve times
   expect([...kept].filter((id) => !ids.includes(id))).toEqual([])
 })
 
-test('of 15 deliveries the four that end the process are dead letters after at most 13 starts, and all others are done', async () => {
-  await using folder = await spoolFolder()
+test('of 15 deliveries the four that end the process are dead letters after at most 13 starts, and all others are done', async (folder) => {
   const endings = new Map([
     [4, 'exit'],
     [7, 'heap'],

@@ -7,7 +7,7 @@ import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { isMainThread, Worker } from 'node:worker_threads'
 import { ConfigurationError } from 'notification-subscriber'
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import { lockFolder } from '../../src/spool/lock.js'
 import { expectPage } from '../support/message-page.js'
 import { recordingLogger } from '../support/recording-logger.js'
@@ -20,7 +20,7 @@ import {
   realTime,
   recorder,
   refusalOf,
-  spoolFolder,
+  test,
   unmount,
   until,
 } from './support.js'
@@ -77,8 +77,7 @@ const inCluster = [
 ]
 
 describe('a folder', () => {
-  test('whose name is too long for a socket is refused, unless it is short from the working directory', async () => {
-    await using folder = await spoolFolder()
+  test('whose name is too long for a socket is refused, unless it is short from the working directory', async (folder) => {
     const name = 'x'.repeat(90)
     const path = join(folder.path, name)
     expect((await refusalOf(path)).message).toMatch(
@@ -92,8 +91,7 @@ describe('a folder', () => {
     }
   })
 
-  test('whose socket has the longest name that works everywhere is opened, and one byte more is refused', async () => {
-    await using folder = await spoolFolder()
+  test('whose socket has the longest name that works everywhere is opened, and one byte more is refused', async (folder) => {
     // The path as it is, or from the working directory if that is shorter; a slash; the name of the lock while it is made.
     const shortest = Math.min(folder.path.length, relative('', folder.path).length)
     const missing = 103 - shortest - '/0123456789ab-16.lock.new'.length
@@ -102,8 +100,7 @@ describe('a folder', () => {
     expect((await refusalOf(`${path}x`)).message).toContain('is 1 bytes too long')
   })
 
-  test('on a disk without sockets is refused with the cause', async () => {
-    await using folder = await spoolFolder()
+  test('on a disk without sockets is refused with the cause', async (folder) => {
     using _rename = failingRename('EPERM')
     const { cause, issues, message } = await refusalOf(folder.path)
     expect(issues).toMatchObject([{ path: ['path'] }])
@@ -114,8 +111,7 @@ describe('a folder', () => {
 })
 
 describe('one process at a time has a spool open', () => {
-  test('a second open in the same process is refused, and succeeds after a close', async () => {
-    await using folder = await spoolFolder()
+  test('a second open in the same process is refused, and succeeds after a close', async (folder) => {
     const first = await folder.open()
     const { issues, message } = await refusalOf(folder.path)
     expect(message).toMatch(refusal)
@@ -127,8 +123,7 @@ describe('one process at a time has a spool open', () => {
     await using _second = await folder.open()
   })
 
-  test('a symbolic link to the folder is the same folder', async () => {
-    await using folder = await spoolFolder()
+  test('a symbolic link to the folder is the same folder', async (folder) => {
     await using spool = await folder.open()
     const link = `${folder.path}-link`
     await symlink(folder.path, link)
@@ -137,8 +132,7 @@ describe('one process at a time has a spool open', () => {
     await using _linked = await openSpool({ path: link })
   })
 
-  test('a bind mount of the folder is the same folder', async ({ skip }) => {
-    await using folder = await spoolFolder()
+  test('a bind mount of the folder is the same folder', async (folder, { skip }) => {
     await using _spool = await folder.open()
     const other = `${folder.path}-mount`
     await mkdir(other, { mode: 0o700 })
@@ -148,8 +142,7 @@ describe('one process at a time has a spool open', () => {
       .finally(() => unmount(other))
   })
 
-  test('if several processes open it at the same time, at most one succeeds, and so does the next attempt', async () => {
-    await using folder = await spoolFolder()
+  test('if several processes open it at the same time, at most one succeeds, and so does the next attempt', async (folder) => {
     for (let round = 0; round < 3; round += 1) {
       const opened = await Promise.allSettled(Array.from({ length: 4 }, () => folder.open()))
       const spools = opened.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
@@ -162,8 +155,7 @@ describe('one process at a time has a spool open', () => {
     await using _spool = await folder.open()
   })
 
-  test('another process is refused while the first one lives, also while that is suspended, but not after it was killed', async () => {
-    await using folder = await spoolFolder()
+  test('another process is refused while the first one lives, also while that is suspended, but not after it was killed', async (folder) => {
     {
       await using holder = new Holder(folder.path)
       expect(await holder.said()).toBe('open')
@@ -193,10 +185,10 @@ describe('one process at a time has a spool open', () => {
     expect(await late.said()).toMatch(refusal)
   })
 
-  test.each([
+  test.for([
     ['process ids', ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc']],
     ['process ids and network', ['unshare', '--pid', '--net', '--fork', '--kill-child', '--mount-proc']],
-  ])('containers with %s of their own see each other', async (_what, wrapper) => {
+  ])('containers with %s of their own see each other', async (folder, [, wrapper]) => {
     const [command = '', ...args] = [...wrapper, 'true']
     try {
       execFileSync(command, args, { stdio: 'ignore' })
@@ -204,7 +196,6 @@ describe('one process at a time has a spool open', () => {
       console.warn('Not checked: this user may make no namespaces (unshare needs root).')
       return
     }
-    await using folder = await spoolFolder()
     {
       await using holder = new Holder(folder.path, wrapper)
       expect(await holder.said()).toBe('open')
@@ -216,8 +207,7 @@ describe('one process at a time has a spool open', () => {
     await using _spool = await openEventually(folder.path)
   })
 
-  test('a worker thread is refused while the main thread has it, and the other way round', async () => {
-    await using folder = await spoolFolder()
+  test('a worker thread is refused while the main thread has it, and the other way round', async (folder) => {
     const inWorker = async () => {
       // Threads know nothing of the loader that the main thread has for TypeScript.
       const code = `import('tsx/esm/api').then(({ register }) => {
@@ -239,8 +229,7 @@ describe('one process at a time has a spool open', () => {
     await using _again = await openEventually(folder.path)
   })
 
-  test('no socket is left of refused and of killed processes', async () => {
-    await using folder = await spoolFolder()
+  test('no socket is left of refused and of killed processes', async (folder) => {
     {
       await using holder = new Holder(folder.path)
       await holder.said()
@@ -250,8 +239,7 @@ describe('one process at a time has a spool open', () => {
     expect(await folder.names(/(?<!\.closed)$/)).toEqual([])
   })
 
-  test('a spool whose lock was removed stops: it delivers and keeps nothing more, and says so', async () => {
-    await using folder = await spoolFolder()
+  test('a spool whose lock was removed stops: it delivers and keeps nothing more, and says so', async (folder) => {
     const logger = recordingLogger()
     let finish = () => {}
     const { deliver, delivered } = recorder(() => new Promise<void>((resolve) => (finish = resolve)))
@@ -277,8 +265,7 @@ describe('one process at a time has a spool open', () => {
     expect(idsOf(delivered)).toEqual(['n1'])
   })
 
-  test('a lock that is touched, or is removed by `close`, is not gone', async () => {
-    await using folder = await spoolFolder()
+  test('a lock that is touched, or is removed by `close`, is not gone', async (folder) => {
     const { lines, ...logger } = recordingLogger()
     const spool = await folder.open({ logger })
     const [lock = ''] = await folder.names(/\.lock$/)
@@ -292,10 +279,9 @@ describe('one process at a time has a spool open', () => {
     expect(lines.map(([fields]) => fields)).not.toContainEqual(lost)
   })
 
-  test.each(['EACCES', 'EIO', 'ESTALE'])(
+  test.for(['EACCES', 'EIO', 'ESTALE'])(
     'a folder that cannot be looked at for a moment (%s) is no lost lock',
-    async (code) => {
-      await using folder = await spoolFolder()
+    async (folder, code) => {
       await using spool = await folder.open()
       const { lstat } = fs
       let looks = 0
@@ -311,8 +297,7 @@ describe('one process at a time has a spool open', () => {
     },
   )
 
-  test('another file in the place of the lock is a lost lock', async () => {
-    await using folder = await spoolFolder()
+  test('another file in the place of the lock is a lost lock', async (folder) => {
     const { lines, ...logger } = recordingLogger()
     await using _spool = await folder.open({ logger })
     const [lock = ''] = await folder.names(/\.lock$/)
@@ -321,9 +306,8 @@ describe('one process at a time has a spool open', () => {
     await until(() => lines.some(([fields]) => Object(fields).event === 'spool.lock-lost'))
   })
 
-  test('a lock that this user may not try is refused with its owner', async ({ skip }) => {
+  test('a lock that this user may not try is refused with its owner', async (folder, { skip }) => {
     skip(!isMainThread || process.getuid?.() !== 0, 'only root may act for another user, and no worker')
-    await using folder = await spoolFolder()
     await (await folder.open()).close()
     await writeFile(join(folder.path, '0123456789ab-16.lock'), '', { mode: 0o600 })
     for (const path of [dirname(folder.path), folder.path]) await chown(path, 12_345, 12_345)
@@ -335,8 +319,7 @@ describe('one process at a time has a spool open', () => {
     expect(await folder.names(/\.lock/)).toEqual(['0123456789ab-16.lock'])
   })
 
-  test('the lock of a process that ended unexpectedly says how many deliveries it may have had in flight', async () => {
-    await using folder = await spoolFolder()
+  test('the lock of a process that ended unexpectedly says how many deliveries it may have had in flight', async (folder) => {
     await (await folder.open()).close()
     for (const concurrency of [3, 40])
       await writeFile(join(folder.path, `0123456789ab-${concurrency}.lock`), '')
@@ -348,15 +331,13 @@ describe('one process at a time has a spool open', () => {
     await next.release()
   })
 
-  test('a process whose new lock another one removes tries again', async () => {
-    await using folder = await spoolFolder()
+  test('a process whose new lock another one removes tries again', async (folder) => {
     using rename = failingRename('ENOENT')
     await using _spool = await folder.open()
     expect(rename.hasFailed).toBe(true)
   })
 
-  test('a process that connects to the lock and stays delays no close', async () => {
-    await using folder = await spoolFolder()
+  test('a process that connects to the lock and stays delays no close', async (folder) => {
     const spool = await folder.open()
     const [lock = ''] = await folder.names(/\.lock$/)
     const socket = connect({ path: join(folder.path, lock), allowHalfOpen: true })
@@ -365,19 +346,17 @@ describe('one process at a time has a spool open', () => {
     socket.destroy()
   })
 
-  test.each([
+  test.for([
     ['a file that is no socket', (path: string) => writeFile(path, '')],
     ['a link to nothing', (path: string) => symlink('nowhere', path)],
-  ])('%s is not taken for a living process', async (_what, make) => {
-    await using folder = await spoolFolder()
+  ])('%s is not taken for a living process', async (folder, [_what, make]) => {
     await (await folder.open()).close()
     await make(join(folder.path, '0123456789ab-16.lock'))
     await using _spool = await folder.open()
     expect(await folder.names(/^0123456789ab/)).toEqual([])
   })
 
-  test('a folder with the name of a lock is named', async () => {
-    await using folder = await spoolFolder()
+  test('a folder with the name of a lock is named', async (folder) => {
     const name = '0123456789ab-16.lock'
     await mkdir(join(folder.path, name), { recursive: true, mode: 0o700 })
     expect((await refusalOf(folder.path)).message).toContain(`${name}, which is no lock: remove it`)
@@ -403,8 +382,7 @@ function failingRename(code: string) {
   return failing
 }
 
-test('on Windows one process at a time has the pipe', async () => {
-  await using folder = await spoolFolder()
+test('on Windows one process at a time has the pipe', async (folder) => {
   await (await folder.open()).close()
   const { platform } = process
   // Other systems take the name of the pipe for that of a socket in the working directory.

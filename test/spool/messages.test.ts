@@ -1,17 +1,15 @@
 import * as fs from 'node:fs/promises'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'vitest'
 import type { SpoolFiles } from '../../src/spool/folder.js'
 import { nameOf } from '../../src/spool/format.js'
 import { expectPage } from '../support/message-page.js'
 import { recordingLogger } from '../support/recording-logger.js'
-import { keep, keepInvalid, lettersOf, never, numbered, openSpool, spoolFolder, until } from './support.js'
+import { keep, keepInvalid, lettersOf, never, numbered, openSpool, test, until } from './support.js'
 
 const fail = () => Promise.reject(Object.assign(new Error('EIO: i/o error'), { code: 'EIO' }))
 
-test('messages of a spool that cannot keep or read a delivery, or aborts `deliver`', async () => {
-  await using folder = await spoolFolder()
+test('messages of a spool that cannot keep or read a delivery, or aborts `deliver`', async (folder) => {
   const messages: Record<string, string> = {}
   const note = async (cause: string, work: Promise<unknown>) => {
     const message = await work.then(String, ({ message }) => String(message))

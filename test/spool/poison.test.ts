@@ -2,7 +2,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { StuckDelivery } from 'notification-subscriber/spool'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { lineOf, nameOf, untried } from '../../src/spool/format.js'
 import { recordingLogger } from '../support/recording-logger.js'
 import {
@@ -14,7 +14,7 @@ import {
   realTime,
   recorder,
   segmentOf,
-  spoolFolder,
+  test,
   until,
 } from './support.js'
 
@@ -25,8 +25,7 @@ async function leaveLock(path: string, concurrency: number): Promise<void> {
   await writeFile(join(path, `0123456789ab-${concurrency}.lock`), '')
 }
 
-test('after a process was killed, as many as it may have had in flight are delivered one at a time, then all together', async () => {
-  await using folder = await spoolFolder()
+test('after a process was killed, as many as it may have had in flight are delivered one at a time, then all together', async (folder) => {
   await folder.leave(...Array.from({ length: 12 }, (_, id) => numbered(id)))
   await leaveLock(folder.path, 4)
   let running = 0
@@ -49,8 +48,7 @@ test('after a process was killed, as many as it may have had in flight are deliv
   expect(most).toEqual([1, 2])
 })
 
-test('each suspect and each repetition is counted on the disk before its call, and nothing else', async () => {
-  await using folder = await spoolFolder()
+test('each suspect and each repetition is counted on the disk before its call, and nothing else', async (folder) => {
   await folder.leave(numbered(1), numbered(2))
   await leaveLock(folder.path, 1)
   const [name = ''] = await folder.names(/closed$/)
@@ -74,8 +72,7 @@ test('each suspect and each repetition is counted on the disk before its call, a
   ])
 })
 
-test('what a killed process was repeating stands alone among the repetitions, wherever it stands', async () => {
-  await using folder = await spoolFolder()
+test('what a killed process was repeating stands alone among the repetitions, wherever it stands', async (folder) => {
   await (await folder.open()).close()
   const failed = { attempts: 3, dueAt: 7, reportedAt: 0, crashes: 1 }
   const lines = [4, 5, 6].map((id) =>
@@ -113,8 +110,7 @@ test('what a killed process was repeating stands alone among the repetitions, wh
   expect(folder.damages).toEqual([])
 })
 
-test('a suspect that fails, or that `close` interrupts, has ended no process', async () => {
-  await using folder = await spoolFolder()
+test('a suspect that fails, or that `close` interrupts, has ended no process', async (folder) => {
   await folder.leave(numbered(1))
   await inVirtualTime(async () => {
     for (const deliver of [never, () => Promise.reject(new Error('away'))]) {
@@ -128,21 +124,18 @@ test('a suspect that fails, or that `close` interrupts, has ended no process', a
       }
     }
     await leaveLock(folder.path, 16)
-    const { deliver, delivered } = recorder()
-    await using spool = await folder.open({ deliver })
-    await until(() => spool.size === 0)
-    expect(idsOf(delivered)).toEqual(['n1'])
+    expect(await folder.drain()).toEqual(['n1'])
+    await using spool = await folder.open()
     expect(await lettersOf(spool)).toEqual([])
   })
 })
 
-test.each([
+test.for([
   [undefined, 1],
   ['discard', 0],
 ])(
   'a delivery that has ended three processes is reported and not delivered: onStuck says %s',
-  async (answer, letters) => {
-    await using folder = await spoolFolder()
+  async (folder, [answer, letters]) => {
     await (await folder.open()).close()
     const line = lineOf(
       1_000,

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Delivery } from 'notification-subscriber'
 import { type SpoolDamage, SpoolError } from 'notification-subscriber/spool'
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import * as z from 'zod'
 import type { SpoolFiles } from '../../src/spool/folder.js'
 import { type FileFields, lineOf, nameOf } from '../../src/spool/format.js'
@@ -26,7 +26,7 @@ import {
   realTime,
   recorder,
   segmentOf,
-  spoolFolder,
+  test,
   until,
 } from './support.js'
 
@@ -46,8 +46,7 @@ function diskLog() {
 const err = expect.objectContaining({ code: 'SPOOL' })
 const writeFailed = { event: 'spool.write-failed', err }
 
-test('the process does other work while a folder of very many names is opened', async () => {
-  await using folder = await spoolFolder()
+test('the process does other work while a folder of very many names is opened', async (folder) => {
   let turns = 0
   let isCounting = false
   const count = () => {
@@ -69,8 +68,7 @@ test('the process does other work while a folder of very many names is opened', 
   expect(turns).toBeGreaterThan(15)
 })
 
-test('a new folder, and each new folder above it, is synced into the one above', async () => {
-  await using folder = await spoolFolder()
+test('a new folder, and each new folder above it, is synced into the one above', async (folder) => {
   const synced: string[] = []
   const files = filesWith({
     before: (operation, file) => void (operation === 'sync' && synced.push(file)),
@@ -84,8 +82,7 @@ test('a new folder, and each new folder above it, is synced into the one above',
 })
 
 describe.concurrent('keep resolves', () => {
-  test('after the line was written and synced, the first time also the name, and not before', async () => {
-    await using folder = await spoolFolder()
+  test('after the line was written and synced, the first time also the name, and not before', async (folder) => {
     const notes: string[] = []
     const files = filesWith({
       before: (operation, file) => {
@@ -107,15 +104,14 @@ describe.concurrent('keep resolves', () => {
     await spool.close({ timeoutMs: 0 })
   })
 
-  test.each([
+  test.for([
     ['open', /\.open$/],
     ['write', /\.open$/],
     ['datasync', /\.open$/],
     ['sync', /spool$/],
   ])(
     'not at all if %s of %s fails: all keeps of the write reject, and nothing of it stays',
-    async (operation, file) => {
-      await using folder = await spoolFolder()
+    async (folder, [operation, file]) => {
       const disk = diskThatFailsTo(operation, file)
       const { deliver, delivered } = recorder()
       await using spool = await folder.open({ deliver }, disk.files)
@@ -135,8 +131,7 @@ describe.concurrent('keep resolves', () => {
     },
   )
 
-  test('and a segment whose write failed gets nothing any more, but keeps what was in it before', async () => {
-    await using folder = await spoolFolder()
+  test('and a segment whose write failed gets nothing any more, but keeps what was in it before', async (folder) => {
     const disk = diskThatFailsTo('datasync')
     disk.isBroken = false
     const spool = await folder.open({ deliver: never }, disk.files)
@@ -153,17 +148,13 @@ describe.concurrent('keep resolves', () => {
     expect(await folder.names()).toHaveLength(2)
     expect(await readFile(join(folder.path, closed))).toEqual(before)
     await spool.close({ timeoutMs: 0 })
-    const { deliver, delivered } = recorder()
-    await using next = await folder.open({ deliver })
-    await until(() => next.size === 0)
-    expect(idsOf(delivered)).toEqual(['n1', 'n3'])
+    expect(await folder.drain()).toEqual(['n1', 'n3'])
     expect(folder.damages).toEqual([])
   })
 })
 
 describe.concurrent('a disk that is slow', () => {
-  test('delays no answer, does not block the process, and bounds the waiting deliveries', async () => {
-    await using folder = await spoolFolder()
+  test('delays no answer, does not block the process, and bounds the waiting deliveries', async (folder) => {
     let isSlow = false
     const files = filesWith({
       before: async (operation) => {
@@ -189,8 +180,7 @@ describe.concurrent('a disk that is slow', () => {
 })
 
 describe.concurrent('a read that is slow', () => {
-  test('is waited for by `close`, and what was read is left to the next process', async () => {
-    await using folder = await spoolFolder()
+  test('is waited for by `close`, and what was read is left to the next process', async (folder) => {
     await folder.leave(numbered(1))
     let endHang = () => {}
     const hang = new Promise<void>((resolve) => (endHang = resolve))
@@ -212,8 +202,7 @@ describe.concurrent('a read that is slow', () => {
   })
 })
 
-test('a read or a write that gives a part is continued, also of what stands between two states', async () => {
-  await using folder = await spoolFolder()
+test('a read or a write that gives a part is continued, also of what stands between two states', async (folder) => {
   const files = filesWith({
     before: (operation, _file, args) => {
       if (operation === 'read' || operation === 'write') Reflect.set(args, 2, Math.ceil(Number(args[2]) / 2))
@@ -238,8 +227,7 @@ test('a read or a write that gives a part is continued, also of what stands betw
   expect(folder.damages).toEqual([])
 })
 
-test('a file stays open until each state is written, also after one failed', async () => {
-  await using folder = await spoolFolder()
+test('a file stays open until each state is written, also after one failed', async (folder) => {
   const { name, content } = segmentOf(1, [numbered(1), numbered(2)])
   await fs.mkdir(folder.path, { mode: 0o700 })
   await writeFile(join(folder.path, name), content)
@@ -258,8 +246,7 @@ test('a file stays open until each state is written, also after one failed', asy
   expect(operations.indexOf('close')).toBeGreaterThan(operations.indexOf('write'))
 })
 
-test('a segment that is full gets its name while states are written to it, and its name has its highest id', async () => {
-  await using folder = await spoolFolder()
+test('a segment that is full gets its name while states are written to it, and its name has its highest id', async (folder) => {
   const { logger, failures } = diskLog()
   let endWrite = () => {}
   const writing = new Promise<void>((resolve) => (endWrite = resolve))
@@ -289,8 +276,7 @@ test('a segment that is full gets its name while states are written to it, and i
 })
 
 describe.concurrent('a removal that is slow', () => {
-  test('is waited for by `close`, so that the next process delivers nothing twice', async () => {
-    await using folder = await spoolFolder()
+  test('is waited for by `close`, so that the next process delivers nothing twice', async (folder) => {
     let endHang = () => {}
     const hang = new Promise<void>((resolve) => (endHang = resolve))
     const { deliver, delivered } = recorder()
@@ -308,8 +294,7 @@ describe.concurrent('a removal that is slow', () => {
 })
 
 describe.concurrent('a disk that fails', () => {
-  test('while a delivered entry cannot be removed, the entry still counts, and is not delivered twice', async () => {
-    await using folder = await spoolFolder()
+  test('while a delivered entry cannot be removed, the entry still counts, and is not delivered twice', async (folder) => {
     const disk = diskThatFailsTo('write')
     disk.isBroken = false
     const { deliver, delivered } = recorder(() => {
@@ -328,8 +313,7 @@ describe.concurrent('a disk that fails', () => {
     expect(failures()).toEqual([writeFailed])
   })
 
-  test('while a delivered entry cannot be removed delays a close by `timeoutMs`, not for ever', async () => {
-    await using folder = await spoolFolder()
+  test('while a delivered entry cannot be removed delays a close by `timeoutMs`, not for ever', async (folder) => {
     const disk = diskThatFailsTo('write')
     disk.isBroken = false
     const deliver = () => {
@@ -341,8 +325,7 @@ describe.concurrent('a disk that fails', () => {
     expect(await spool.close({ timeoutMs: 20 })).toBe(1)
   })
 
-  test('while it is read delays no readable delivery', async () => {
-    await using folder = await spoolFolder()
+  test('while it is read delays no readable delivery', async (folder) => {
     await folder.leave(numbered(1))
     await folder.leave(numbered(2))
     const [bad = ''] = await folder.names()
@@ -356,8 +339,7 @@ describe.concurrent('a disk that fails', () => {
     expect(failures()).toEqual([{ event: 'spool.read-failed', file: join(folder.path, bad), err }])
   })
 
-  test('while the state of a failed delivery is written repeats the delivery all the same', async () => {
-    await using folder = await spoolFolder()
+  test('while the state of a failed delivery is written repeats the delivery all the same', async (folder) => {
     const { deliver, delivered } = recorder(() => {
       if (delivered.length === 1) throw new Error('away')
       disk.isBroken = false
@@ -374,22 +356,19 @@ describe.concurrent('a disk that fails', () => {
     expect(failures()).toEqual([writeFailed, writeFailed])
   })
 
-  test('while a spool is opened is a ConfigurationError, and leaves no lock', async () => {
-    await using folder = await spoolFolder()
+  test('while a spool is opened is a ConfigurationError, and leaves no lock', async (folder) => {
     const opened = folder.open({}, diskThatFailsTo('readdir').files)
     await expect(opened).rejects.toMatchObject({ code: 'CONFIGURATION', cause: { code: 'EIO' } })
     await using _spool = await folder.open()
   })
 
-  test('makes dead letters that cannot be read a SpoolError', async () => {
-    await using folder = await spoolFolder()
+  test('makes dead letters that cannot be read a SpoolError', async (folder) => {
     await using spool = await folder.open({}, diskThatFailsTo('readFile').files)
     await keepInvalid(spool, 'x')
     await expect(lettersOf(spool)).rejects.toBeInstanceOf(SpoolError)
   })
 
-  test('while an old body makes room for a new one makes a SpoolError, and the new one is kept', async () => {
-    await using folder = await spoolFolder()
+  test('while an old body makes room for a new one makes a SpoolError, and the new one is kept', async (folder) => {
     const disk = diskThatFailsTo('unlink')
     await using spool = await folder.open({}, disk.files)
     const keepLarge = (body: string) => keepInvalid(spool, body.repeat(10 * 2 ** 20))
@@ -405,8 +384,7 @@ describe.concurrent('a disk that fails', () => {
     expect((await lettersOf(spool)).map(({ body }) => String(body)[0])).toEqual(['c'])
   })
 
-  test('and lists names in any order still drops the oldest body first', async () => {
-    await using folder = await spoolFolder()
+  test('and lists names in any order still drops the oldest body first', async (folder) => {
     const keepLarge = (spool: Parameters<typeof keepInvalid>[0], body: string) =>
       keepInvalid(spool, body.repeat(6 * 2 ** 20))
     {
@@ -421,8 +399,7 @@ describe.concurrent('a disk that fails', () => {
     expect((await lettersOf(spool)).map(({ body }) => String(body)[0])).toEqual(['b', 'c'])
   })
 
-  test('while a dead letter is put back or discarded makes a SpoolError, and the letter stays', async () => {
-    await using folder = await spoolFolder()
+  test('while a dead letter is put back or discarded makes a SpoolError, and the letter stays', async (folder) => {
     const disk = diskThatFailsTo('unlink')
     const { deliver, delivered } = recorder()
     await using spool = await folder.open({ deliver }, disk.files)
@@ -443,29 +420,23 @@ describe.concurrent('a disk that fails', () => {
     expect(await readdir(folder.path)).toEqual([])
   })
 
-  test('while a segment gets its last name leaves its deliveries to the next process', async () => {
-    await using folder = await spoolFolder()
+  test('while a segment gets its last name leaves its deliveries to the next process', async (folder) => {
     const first = await folder.open({ deliver: never }, diskThatFailsTo('rename', /\.open$/).files)
     await keep(first, numbered(1))
     expect(await first.close({ timeoutMs: 0 })).toBe(1)
     expect(await folder.names(/\.open$/)).toHaveLength(1)
-    const { deliver, delivered } = recorder()
-    await using second = await folder.open({ deliver })
-    await until(() => second.size === 0)
-    expect(idsOf(delivered)).toEqual(['n1'])
+    expect(await folder.drain()).toEqual(['n1'])
     expect(folder.damages).toEqual([])
   })
 
-  test('while full segments get their last names keeps no delivery from its end, and no file', async () => {
-    await using folder = await spoolFolder()
+  test('while full segments get their last names keeps no delivery from its end, and no file', async (folder) => {
     await using spool = await folder.open({}, diskThatFailsTo('rename', /\.open$/).files)
     for (const id of [1, 2, 3]) await keep(spool, numbered(id, { text: 'x'.repeat(2 ** 20) }))
     await until(() => spool.size === 0)
     expect(await folder.names()).toHaveLength(1)
   })
 
-  test('or not: deliveries that end together, in any order, are marked, and segments that are full are closed', async () => {
-    await using folder = await spoolFolder()
+  test('or not: deliveries that end together, in any order, are marked, and segments that are full are closed', async (folder) => {
     let openFiles = 0
     const files = filesWith({
       before: (operation, file) => {
@@ -490,8 +461,7 @@ describe.concurrent('a disk that fails', () => {
     expect(idsOf(delivered)).toEqual(['n4', 'n5', 'n6'])
   })
 
-  test('and a write of states that failed leave no file open', async () => {
-    await using folder = await spoolFolder()
+  test('and a write of states that failed leave no file open', async (folder) => {
     let openFiles = 0
     let failures = 0
     const files = filesWith({
@@ -519,8 +489,7 @@ describe.concurrent('a disk that fails', () => {
 })
 
 describe.concurrent('a disk that has no room', () => {
-  test('repeats each delivery for itself, keeps nothing new, and keeps again when there is room', async () => {
-    await using folder = await spoolFolder()
+  test('repeats each delivery for itself, keeps nothing new, and keeps again when there is room', async (folder) => {
     const appends = filesWith({})
     let isFull = false
     const files: SpoolFiles = {
@@ -571,8 +540,7 @@ describe.concurrent('a disk that has no room', () => {
     expect(await readdir(folder.path)).toEqual([])
   })
 
-  test('for a dead letter repeats its delivery, and makes the letter later', async () => {
-    await using folder = await spoolFolder()
+  test('for a dead letter repeats its delivery, and makes the letter later', async (folder) => {
     await folder.leave(numbered(1), numbered(2, { score: 1 }))
     const payloads = { cxScoreUpdated: z.object({ score: z.number() }) }
     const { lines, ...logger } = recordingLogger()
@@ -605,8 +573,7 @@ describe.concurrent('after a process was killed', () => {
     return copy
   }
 
-  test('and the clock was set back: a new body is after the dead letters that were there', async () => {
-    await using folder = await spoolFolder()
+  test('and the clock was set back: a new body is after the dead letters that were there', async (folder) => {
     await (await folder.open()).close()
     const id = 2 ** 52
     const lines = ['{"body":"old"}', '{}'].map((text, index) =>
@@ -622,8 +589,7 @@ describe.concurrent('after a process was killed', () => {
     expect(letters[1]?.receivedAt).toBeLessThanOrEqual(Date.now())
   })
 
-  test('while it wrote a letter: what has no name yet was not acknowledged, and is removed', async () => {
-    await using folder = await spoolFolder()
+  test('while it wrote a letter: what has no name yet was not acknowledged, and is removed', async (folder) => {
     await (await folder.open()).close()
     await writeFile(join(folder.path, `${fileName({ id: 2 })}.new`), 'half')
     await writeFile(join(folder.path, '0123456789ab-16.lock.new'), '')
@@ -633,10 +599,9 @@ describe.concurrent('after a process was killed', () => {
     expect(folder.damages).toEqual([])
   })
 
-  test.each([1, 30, 100])(
+  test.for([1, 30, 100])(
     'while it added a line, %i bytes of it: what is before is delivered, and that is no damage',
-    async (bytes) => {
-      await using folder = await spoolFolder()
+    async (folder, bytes) => {
       const first = await folder.open({ deliver: never })
       await Promise.all([1, 2].map((id) => keep(first, numbered(id))))
       const torn = lineOf(1, {
@@ -657,8 +622,21 @@ describe.concurrent('after a process was killed', () => {
     },
   )
 
-  test('before it added anything: nothing is left of the open segment', async () => {
-    await using folder = await spoolFolder()
+  test('and its open segment was damaged, too: that is reported, and its other deliveries are delivered', async (folder) => {
+    const first = await folder.open({ deliver: never })
+    for (const id of [1, 2, 3]) await keep(first, numbered(id))
+    const path = await copyOf(folder, (bytes) => Buffer.from(bytes.toString().replace('n2', 'N2')))
+    await first.close({ timeoutMs: 0 })
+    const { deliver, delivered } = recorder()
+    const damages: SpoolDamage[] = []
+    await using spool = await openSpool({ path, deliver, onDamaged: (damage) => damages.push(damage) })
+    await until(() => spool.size === 0)
+    expect(idsOf(delivered)).toEqual(['n1', 'n3'])
+    expect(damages).toHaveLength(1)
+    expect(await lettersOf(spool)).toEqual([])
+  })
+
+  test('before it added anything: nothing is left of the open segment', async (folder) => {
     const first = await folder.open()
     await keep(first, numbered(1))
     await until(() => first.size === 0)
@@ -669,9 +647,8 @@ describe.concurrent('after a process was killed', () => {
     expect(await readdir(path)).toEqual([])
   })
 
-  test('after it wrote a letter: the letter is kept, and the delivery not repeated', async () => {
+  test('after it wrote a letter: the letter is kept, and the delivery not repeated', async (folder) => {
     const state = { attempts: 10, dueAt: 10, reportedAt: 0, crashes: 0 }
-    await using folder = await spoolFolder()
     await (await folder.open()).close()
     const content = { id: 5, receivedAt: 5, traceparent: undefined, text: JSON.stringify(numbered(1)) }
     const segment =
@@ -680,19 +657,17 @@ describe.concurrent('after a process was killed', () => {
     const name = fileName({ kind: 'closed', id: 4, lastId: 6, count: 2, size: segment.length })
     await writeFile(join(folder.path, name), segment)
     await writeFile(join(folder.path, fileName({ id: 5, size: letter.length })), letter)
+    expect(await folder.drain()).toEqual(['n2'])
+    expect(await folder.names(/\.closed$/)).toEqual([])
     const { deliver, delivered } = recorder()
     await using spool = await folder.open({ deliver })
-    await until(() => spool.size === 0)
-    expect(idsOf(delivered)).toEqual(['n2'])
-    while ((await folder.names(/\.closed$/)).length > 0) await realTime(2)
     expect(await lettersOf(spool)).toMatchObject([{ id: 5, body: content.text }])
     expect(await spool.retry(5)).toBe(true)
     await until(() => spool.size === 0)
-    expect(idsOf(delivered)).toEqual(['n2', 'n1'])
+    expect(idsOf(delivered)).toEqual(['n1'])
   })
 
-  test('with finished entries in a segment: what is left is delivered, and `size` is exact once it is read', async () => {
-    await using folder = await spoolFolder()
+  test('with finished entries in a segment: what is left is delivered, and `size` is exact once it is read', async (folder) => {
     const isEven = ({ notification }: Delivery) => Number(notification.id.slice(1)) % 2 === 0
     const first = await folder.open({
       deliver: (delivery) => (isEven(delivery) ? never() : undefined),
@@ -712,67 +687,24 @@ describe.concurrent('after a process was killed', () => {
 })
 
 describe.concurrent('damage', () => {
-  // What the disk may do to the lines of a file: format.test.ts, at random.
-  const zeros = Buffer.alloc(40)
-  test.each<[string, (name: string, bytes: Buffer) => [string, Buffer], string[]]>([
-    ['a byte', (name, bytes) => [name, Buffer.from(bytes.toString().replace('n4', 'n5'))], ['n3', 'n5']],
-    [
-      'zeros over two lines',
-      (name, bytes) => [name, Buffer.concat([bytes.subarray(0, 150), zeros, bytes.subarray(190)])],
-      ['n5'],
-    ],
-    ['the end cut off', (name, bytes) => [name, bytes.subarray(0, -20)], ['n3', 'n4']],
-    ['a state', (name, bytes) => [name, Buffer.from(bytes.toString().replace('+', '*'))], ['n3', 'n4', 'n5']],
-    ['the name', (name, bytes) => [name.replace('0', '1'), bytes], []],
-  ])(
-    'of %s: the start succeeds, what is whole is delivered, and the rest reported and kept',
-    async (_what, damage, left) => {
-      await using folder = await spoolFolder()
-      await fs.mkdir(folder.path, { mode: 0o700 })
-      for (const [group, ids] of [
-        [0, 1, 2],
-        [3, 4, 5],
-        [6, 7, 8],
-      ].entries()) {
-        const { name, content } = segmentOf(
-          (group + 1) * 1_000,
-          ids.map((id) => numbered(id)),
-        )
-        const [newName, bytes] = group === 1 ? damage(name, content) : [name, content]
-        await writeFile(join(folder.path, newName), bytes)
-      }
-      const { deliver, delivered } = recorder()
-      const spool = await folder.open({ deliver })
-      await until(() => spool.size === 0)
-      await spool.close()
-      expect(idsOf(delivered).toSorted()).toEqual(['n0', 'n1', 'n2', ...left, 'n6', 'n7', 'n8'])
-      expect(folder.damages.length).toBeGreaterThan(0)
-      expect(await readdir(folder.path)).toHaveLength(1)
-    },
-  )
-
-  test('of both line breaks behind a finished delivery is reported, and so not a silent loss of the next one', async () => {
-    await using folder = await spoolFolder()
+  // What the disk may do to the lines of a file: format.test.ts and promises.test.ts, at random.
+  test('of both line breaks behind a finished delivery is reported, and so not a silent loss of the next one', async (folder) => {
     await fs.mkdir(folder.path, { mode: 0o700 })
     const { name, content, lines } = segmentOf(1_000, [numbered(1), numbered(2), numbered(3)])
     const doneState = '-'.repeat(content.indexOf(' ', 30))
     content.write(doneState, 1, 'latin1')
     content.fill(0, (lines[0]?.length ?? 0) - 1, (lines[0]?.length ?? 0) + 1)
     await writeFile(join(folder.path, name), content)
-    const { deliver, delivered } = recorder()
-    await using spool = await folder.open({ deliver })
-    await until(() => spool.size === 0)
-    expect(idsOf(delivered)).toEqual(['n3'])
+    expect(await folder.drain()).toEqual(['n3'])
     expect(folder.damages).toEqual([{ file: join(folder.path, name), offset: 1 }])
   })
 
-  test.each<[string, (text: string) => string]>([
+  test.for<[string, (text: string) => string]>([
     ['a byte', (text) => text.replace('n2', 'N2')],
     ['the line of another', (text) => text.replace(/^.*n2.*$/m, /^.*n1.*$/m.exec(text)?.[0] ?? '')],
   ])(
     'of a delivery that waits for its next attempt (%s) is reported once, and the others are repeated',
-    async (_what, damage) => {
-      await using folder = await spoolFolder()
+    async (folder, [_what, damage]) => {
       await folder.leave(numbered(1), numbered(2), numbered(3))
       const [name = ''] = await folder.names()
       const file = join(folder.path, name)
@@ -791,8 +723,7 @@ describe.concurrent('damage', () => {
     },
   )
 
-  test('of the open segment stays for inspection: only a whole one is emptied by the next append', async () => {
-    await using folder = await spoolFolder()
+  test('of the open segment stays for inspection: only a whole one is emptied by the next append', async (folder) => {
     const { deliver, delivered } = recorder(({ notification }) => {
       if (notification.id === 'n2') throw new Error('away')
       return notification.id === 'n3' ? never() : undefined
@@ -815,8 +746,7 @@ describe.concurrent('damage', () => {
     expect(await spool.close({ timeoutMs: 0 })).toBe(1)
   })
 
-  test('of a dead letter is reported, and the letter kept as `….damaged`', async () => {
-    await using folder = await spoolFolder()
+  test('of a dead letter is reported, and the letter kept as `….damaged`', async (folder) => {
     await using spool = await folder.open()
     await keepInvalid(spool, 'first')
     await keepInvalid(spool, 'second')
@@ -828,27 +758,28 @@ describe.concurrent('damage', () => {
     expect(await readdir(folder.path)).toContain(`${name}.damaged`)
   })
 
-  test.each([
+  test.for([
     ['is no JSON', '{nope'],
     ['has another form', '{"error":{"name":"x"}}'],
     ['has another error', '{"issues":[{"path":{},"message":"m"}]}'],
-  ])('of a dead letter whose second line %s is reported, and the others are read', async (_how, second) => {
-    await using folder = await spoolFolder()
-    await using spool = await folder.open()
-    await keepInvalid(spool, 'whole')
-    await spool.close()
-    const lines = ['{"body":"x"}', second].map((text, index) =>
-      lineOf(5, { id: 5 + index, receivedAt: 5, text }),
-    )
-    const name = fileName({ kind: 'invalid', id: 5, size: lines.join('').length })
-    await writeFile(join(folder.path, name), lines.join(''))
-    await using next = await folder.open()
-    expect((await lettersOf(next)).map(({ body }) => body)).toEqual(['whole'])
-    expect(folder.damages).toEqual([{ file: join(folder.path, name), offset: 0 }])
-  })
+  ])(
+    'of a dead letter whose second line %s is reported, and the others are read',
+    async (folder, [_how, second]) => {
+      await using spool = await folder.open()
+      await keepInvalid(spool, 'whole')
+      await spool.close()
+      const lines = ['{"body":"x"}', second].map((text, index) =>
+        lineOf(5, { id: 5 + index, receivedAt: 5, text }),
+      )
+      const name = fileName({ kind: 'invalid', id: 5, size: lines.join('').length })
+      await writeFile(join(folder.path, name), lines.join(''))
+      await using next = await folder.open()
+      expect((await lettersOf(next)).map(({ body }) => body)).toEqual(['whole'])
+      expect(folder.damages).toEqual([{ file: join(folder.path, name), offset: 0 }])
+    },
+  )
 
-  test('a dead letter that is discarded while it is read is no damage; one that another program removed is', async () => {
-    await using folder = await spoolFolder()
+  test('a dead letter that is discarded while it is read is no damage; one that another program removed is', async (folder) => {
     let whenRead: (file: string) => unknown = () => {}
     const files = filesWith({
       before: (operation, file) => (operation === 'readFile' ? whenRead(file) : undefined),
@@ -868,8 +799,7 @@ describe.concurrent('damage', () => {
     expect(folder.damages).toEqual([{ file, offset: 0 }])
   })
 
-  test('a segment that another program removed is reported, and waits no longer', async () => {
-    await using folder = await spoolFolder()
+  test('a segment that another program removed is reported, and waits no longer', async (folder) => {
     await folder.leave(numbered(1))
     const [name = ''] = await folder.names()
     const files = filesWith({
@@ -883,10 +813,9 @@ describe.concurrent('damage', () => {
     expect(folder.damages).toEqual([{ file: join(folder.path, name), offset: 0 }])
   })
 
-  test.each(['open', 'closed'])(
+  test.for(['open', 'closed'])(
     'a segment (%s) that another program removes while its deliveries are delivered delays none of them',
-    async (kind) => {
-      await using folder = await spoolFolder()
+    async (folder, kind) => {
       const three = [1, 2, 3].map((id) => numbered(id))
       if (kind === 'closed') await folder.leave(...three)
       const { deliver, delivered } = recorder(async () => {
@@ -900,8 +829,7 @@ describe.concurrent('damage', () => {
     },
   )
 
-  test('files of other programs are reported and left alone, whatever they are called', async () => {
-    await using folder = await spoolFolder()
+  test('files of other programs are reported and left alone, whatever they are called', async (folder) => {
     await (await folder.open()).close()
     const [aFolder = '', aLink = '', aPipe = ''] = [1, 2, 3].map((id) => fileName({ id, kind: 'closed' }))
     const files = ['half.batch.new', 'my.stuck.new', 'yarn.lock', 'a\nb', 'x'.repeat(255), 'ü.batch']
@@ -922,30 +850,32 @@ describe.concurrent('damage', () => {
     expect(await readdir(folder.path)).toEqual(expect.arrayContaining([...files, aFolder, aLink, aPipe]))
   })
 
-  test.each([false, true])('is an error line of the log, also if `onDamaged` throws: %s', async (throws) => {
-    await using folder = await spoolFolder()
-    await (await folder.open()).close()
-    await writeFile(join(folder.path, 'notes.txt'), '')
-    const { lines, ...logger } = recordingLogger()
-    const err = new Error('broken')
-    const onDamaged = () => {
-      throw err
-    }
-    await using _spool = await folder.open({ logger, onDamaged: throws ? onDamaged : undefined })
-    await nextTurn()
-    expect(lines.map(([fields]) => fields)).toEqual([
-      { event: 'spool.damaged', file: join(folder.path, 'notes.txt') },
-      ...(throws
-        ? [
-            {
-              event: 'spool.callback-failed',
-              callback: 'onDamaged',
-              err: expect.objectContaining({ message: 'broken' }),
-            },
-          ]
-        : []),
-      expect.objectContaining({ event: 'spool.opened' }),
-    ])
-    expect(await readdir(folder.path)).toContain('notes.txt')
-  })
+  test.for([false, true])(
+    'is an error line of the log, also if `onDamaged` throws: %s',
+    async (folder, throws) => {
+      await (await folder.open()).close()
+      await writeFile(join(folder.path, 'notes.txt'), '')
+      const { lines, ...logger } = recordingLogger()
+      const err = new Error('broken')
+      const onDamaged = () => {
+        throw err
+      }
+      await using _spool = await folder.open({ logger, onDamaged: throws ? onDamaged : undefined })
+      await nextTurn()
+      expect(lines.map(([fields]) => fields)).toEqual([
+        { event: 'spool.damaged', file: join(folder.path, 'notes.txt') },
+        ...(throws
+          ? [
+              {
+                event: 'spool.callback-failed',
+                callback: 'onDamaged',
+                err: expect.objectContaining({ message: 'broken' }),
+              },
+            ]
+          : []),
+        expect.objectContaining({ event: 'spool.opened' }),
+      ])
+      expect(await readdir(folder.path)).toContain('notes.txt')
+    },
+  )
 })

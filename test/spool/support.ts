@@ -23,6 +23,7 @@ import { openParts } from '../../src/spool/delivery-spool.js'
 import type { SpoolFiles } from '../../src/spool/folder.js'
 import { lineOf, nameOf } from '../../src/spool/format.js'
 import type { NoPayloadSchemas } from '../../src/webhooks/schemas.js'
+import { testWith } from '../support/test-with.js'
 
 /** A new folder of a spool that does not exist yet, gone with everything in it when the scope is left. */
 export async function spoolFolder() {
@@ -45,6 +46,13 @@ export async function spoolFolder() {
       for (const delivery of deliveries) await keep(spool, delivery)
       await spool.close({ timeoutMs: 0 })
     },
+    /** The ids of the deliveries that the next process delivers until none is left. */
+    async drain(): Promise<string[]> {
+      const { deliver, delivered } = recorder()
+      await using spool = await open({ deliver })
+      await until(() => spool.size === 0)
+      return idsOf(delivered)
+    },
     /** The files in it, sorted: without the lock, or those whose names match. */
     async names(pattern = /(?<!\.lock)$/): Promise<string[]> {
       return (await readdir(path)).filter((name) => pattern.test(name)).toSorted()
@@ -52,6 +60,9 @@ export async function spoolFolder() {
     [Symbol.asyncDispose]: () => rm(parent, { recursive: true, force: true }),
   }
 }
+
+/** A test that gets a folder of its own. */
+export const test = testWith(spoolFolder)
 
 /** A spool that logs nothing and does nothing with deliveries, on the real files or on some that fail, wait or take notes. */
 export async function openSpool<Payloads extends PayloadSchemas = NoPayloadSchemas>(
