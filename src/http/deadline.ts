@@ -1,6 +1,7 @@
 /** The time limit of one call, and the caller's signal. */
 import { setMaxListeners } from 'node:events'
 import type { TimeoutError } from '../errors.js'
+import { abortReason } from '../shared/waits.js'
 
 /** What a call waits for. */
 export interface Awaited {
@@ -44,7 +45,7 @@ export class Deadline {
     signal: AbortSignal | undefined,
     timeoutError: (awaited: Awaited | undefined) => TimeoutError,
   ) {
-    if (signal?.aborted) throw reasonOf(signal)
+    if (signal?.aborted) throw abortReason(signal)
     this.#timeoutMs = timeoutMs
     this.#signal = signal
     this.#timeoutError = timeoutError
@@ -134,7 +135,7 @@ export class Deadline {
     this.#abort(() => this.#timeoutError(this.#awaited))
   }
 
-  readonly #followSignal = () => this.#abort(() => this.#signal && reasonOf(this.#signal))
+  readonly #followSignal = () => this.#abort(() => this.#signal && abortReason(this.#signal))
 
   #abort(reason: () => unknown): void {
     if (this.#aborted) return
@@ -142,11 +143,6 @@ export class Deadline {
     this.#aborted = true
     this.#awaited?.abandon()
   }
-}
-
-/** Some polyfills have signals without a reason. */
-function reasonOf(signal: AbortSignal): unknown {
-  return signal.reason ?? new DOMException('This operation was aborted', 'AbortError')
 }
 
 /** Node.js would warn of a leak if many calls follow one signal. */

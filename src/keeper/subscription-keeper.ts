@@ -1,6 +1,7 @@
 /** Keeps a roster of users subscribed: see {@link SubscriptionKeeper}. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { channelFor, traced } from '../shared/tracing.js'
+import { abortReason } from '../shared/waits.js'
 import type { UpdateSubscriptionParametersInput } from '../subscriptions/schemas.js'
 import { basicsOf } from './basics.js'
 import { Queue, type SweepRequest } from './loop/queue.js'
@@ -226,7 +227,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
 function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise
   return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason)
+    const onAbort = () => reject(abortReason(signal))
     signal.addEventListener('abort', onAbort, { once: true })
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
     if (signal.aborted) onAbort()

@@ -20,14 +20,15 @@ const { ca } = createLoopbackCertificate()
 const brokenCertificate = `${ca}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n`
 
 test.each([
-  ['`\\n` instead of line breaks', '\\n'],
-  ['spaces instead of line breaks', ' '],
-  ['indented lines', '\n    '],
-])('certificates are used with %s', async (_how, lineBreak) => {
+  ['`\\n` instead of line breaks', '\\n', ''],
+  ['spaces instead of line breaks', ' ', ''],
+  ['indented lines', '\n    ', ''],
+  ['no line break after another one', '\n', ca.trim()],
+])('certificates are used with %s', async (_how, lineBreak, before) => {
   await using emulator = await startEmulator()
-  const ca = emulator.ca.replaceAll('\n', lineBreak)
+  const pem = before + emulator.ca.replaceAll('\n', lineBreak)
   const { baseUrl, auth } = emulator.clientOptions
-  await using client = new NotificationClient({ baseUrl, auth, ca })
+  await using client = new NotificationClient({ baseUrl, auth, ca: pem })
   expect(await client.getAccessToken()).toBeTruthy()
 })
 

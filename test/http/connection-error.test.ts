@@ -162,6 +162,7 @@ describe('the cause', () => {
 
   test.each([
     ['text', 'p4ssword is wrong', '[redacted: it repeats a secret of the request]'],
+    ['an error that is its own cause', itsOwnCause, 'x'],
     ['an error without a cause', Object.assign(new TypeError('x'), { cause: undefined }), 'x'],
     ['an error that ends like a secret begins', new Error('bad p4ssw'), 'bad p4ssw'],
     ['null', null, 'null'],

@@ -66,16 +66,21 @@ describe.each(Object.entries(thrown))('%s', (_name, errorOf) => {
   })
 })
 
-test("undici's interceptor responseError", async () => {
+const retry = interceptors.retry({ maxRetries: 0, methods: ['POST'], statusCodes: [409] })
+test.each([
+  ['responseError', interceptors.responseError(), expect.stringContaining('duplicate_subscription')],
+  // What it throws has no body.
+  ['retry', retry, ''],
+])("undici's interceptor %s", async (_name, interceptor, body) => {
   await using emulator = await startEmulator()
   const agent = new Agent({ connect: { ca: emulator.ca } })
-  const dispatcher = agent.compose(interceptors.responseError())
+  const dispatcher = agent.compose(interceptor)
   const { baseUrl: origin, auth } = emulator.clientOptions
   await using client = new NotificationClient({ baseUrl: origin, auth, dispatcher, retry: false })
   await client.createSubscription(subscription)
   expect(await failureOf(client.createSubscription(subscription))).toMatchObject({
     code: 'SUBSCRIPTION_CONFLICT',
-    body: expect.stringContaining('duplicate_subscription'),
+    body,
   })
   await agent.close()
 })

@@ -94,6 +94,13 @@ describe('a proxy from the environment', () => {
     expect(bypasses('https://a.example')).toBe(true)
   })
 
+  test('an empty variable of a proxy counts as not set, in every spelling', () => {
+    for (const name of variables) vi.stubEnv(name, '')
+    expect(configuredProxy()).toBeUndefined()
+    vi.stubEnv('HTTP_PROXY', 'http://proxy.example:3128')
+    expect(configuredProxy()?.name).toContain('HTTP_PROXY')
+  })
+
   test.each([
     ['https://a.example., b.example;"c.example"', ['a.example', 'x.b.example', 'c.example', 'a.example.']],
     ['localhost,*', ['a.example']],

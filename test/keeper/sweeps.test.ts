@@ -56,8 +56,10 @@ describe('a sweep', () => {
     const world = worldOf({ users: 3 })
     const node = world.start(undefined, false)
     const reason = new Error('enough')
-    const sweeping = node.process.run(() => node.keeper.sweep({ signal: AbortSignal.abort(reason) }))
-    await expect(sweeping).rejects.toBe(reason)
+    const sweepUntil = (signal: AbortSignal) => node.process.run(() => node.keeper.sweep({ signal }))
+    await expect(sweepUntil(AbortSignal.abort(reason))).rejects.toBe(reason)
+    const ofPolyfill = Object.assign(new EventTarget(), { aborted: true }) as AbortSignal
+    await expect(sweepUntil(ofPolyfill)).rejects.toMatchObject({ name: 'AbortError' })
     await world.time.advance(5 * second)
     expect(world.service.active('keeper')).toHaveLength(3)
   })

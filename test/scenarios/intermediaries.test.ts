@@ -8,6 +8,7 @@ import { startEmulator } from 'notification-subscriber/emulator'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { checkService } from '../../src/cli/check/service.js'
 import { clientVariables } from '../../src/emulator/words.js'
+import { intermediaryOf } from '../../src/http/intermediary.js'
 import { sendCall } from '../../src/keeper/loop/call.js'
 import { failureOf } from '../support/failure.js'
 import { type FakeService, fakeService, subscription } from '../support/fake-service.js'
@@ -89,6 +90,22 @@ describe('what a product in between has made', () => {
     expect(refused.message).not.toContain('clientSecret')
     const kept = await sendCall(another, { kind: 'create', spec }, 'alice', {}, signal)
     expect(kept).toMatchObject({ kind: 'SERVICE' })
+  })
+
+  const known = [
+    'Amazon CloudFront',
+    'Azure Application Gateway',
+    'Akamai',
+    'Kong, no route',
+    'Squid',
+    'Zscaler',
+  ]
+  test.each(known)('%s is known by headers or body alone, because people change either', (name) => {
+    const shape = madeInBetween.find((each) => each.name === name)
+    const { body, headers, product, status } = shape ?? expect.fail()
+    const header = (each: string) => new Headers(headers).get(each) ?? undefined
+    expect(intermediaryOf({ status, header, body: '' })).toBe(product)
+    expect(intermediaryOf({ status, header: () => undefined, body })).toBe(product)
   })
 
   const byStatus = new Map(madeInBetween.map((shape) => [shape.status, shape]))
