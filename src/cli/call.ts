@@ -1,34 +1,27 @@
 /** One call to the service: the client from the environment, Ctrl-C, and how a failure ends the command. */
-import type { Environment } from '../client/environment.js'
 import { NotificationClient } from '../client/notification-client.js'
 import type { CallOptions } from '../client/options.js'
 import { ConfigurationError, InvalidRequestError, type Issue, NotificationError } from '../errors.js'
 import type { Logger } from '../logger.js'
 import { formatIssues, sentenceAbout } from '../shared/validation.js'
-import { CommandFailure, UsageError } from './command.js'
+import { type CommandContext, CommandFailure, UsageError } from './command.js'
 import { afterNoAnswer, type CalledOperation, nextStepAfter } from './next-step.js'
 import { type Interruption, onInterruption } from './signals.js'
-import type { Terminal } from './terminal.js'
 
 const findCause = 'To see which step fails, run notification-subscriber check with the same variables'
-
-export interface ServiceCall<Result> {
-  readonly operation: CalledOperation
-  readonly call: (client: NotificationClient, options: CallOptions) => Promise<Result>
-  readonly env: Environment
-  readonly terminal: Terminal
-  /** The flag that sets what an issue is about. */
-  readonly flagOf?: (path: Issue['path']) => string
-  readonly logger?: Logger
-}
 
 /**
  * Calls the service with a client from the environment.
  *
+ * @param options.flagOf - the flag that sets what an issue is about
  * @throws `UsageError` if nothing was sent, because variables or flags are wrong; `CommandFailure` for every other failure
  */
-export async function callService<Result>(given: ServiceCall<Result>): Promise<Result> {
-  const { operation, call, env, terminal, flagOf = String, logger } = given
+export async function callService<Result>(
+  operation: CalledOperation,
+  { env, terminal }: CommandContext,
+  call: (client: NotificationClient, options: CallOptions) => Promise<Result>,
+  { flagOf = String, logger }: { flagOf?: (path: Issue['path']) => string; logger?: Logger } = {},
+): Promise<Result> {
   const abort = new AbortController()
   let interruption: Interruption | undefined
   const stopListening = onInterruption((interrupted) => {

@@ -1,4 +1,4 @@
-/** The interface of a command, and the helpers that read its flags, and the files and variables that they name. */
+/** Commands: their flags, and the files and variables that these name. */
 import { createReadStream } from 'node:fs'
 import { type ParseArgsConfig, parseArgs, parseEnv } from 'node:util'
 import type { Environment } from '../client/environment.js'
@@ -23,9 +23,6 @@ export interface CommandContext {
   readonly env: Environment
 }
 
-/** A device such as /dev/zero never ends. */
-const maxBytes = 1024 * 1024
-
 /** A command ends without success. The message is printed on standard error. */
 export class CommandFailure extends Error {
   readonly exitCode: number
@@ -43,55 +40,78 @@ export class UsageError extends CommandFailure {
   }
 }
 
-type FlagTypes = NonNullable<ParseArgsConfig['options']>
-type Arguments<Types extends FlagTypes> = ReturnType<
-  typeof parseArgs<{ args: string[]; options: Types; allowPositionals: true }>
+/** The names of a command's flags, by their values. Every command has the switch `json`. */
+interface FlagNames {
+  readonly texts?: readonly string[]
+  /** May be given several times. */
+  readonly lists?: readonly string[]
+  /** Have no value. */
+  readonly switches?: readonly string[]
+}
+
+type NamesOf<Names, Kind extends string> =
+  Names extends Readonly<Record<Kind, readonly (infer Name extends string)[]>> ? Name : never
+
+/** The flags that a command was called with. */
+export type Flags<Names extends FlagNames> = Partial<
+  Record<NamesOf<Names, 'texts'>, string> &
+    Record<NamesOf<Names, 'lists'>, string[]> &
+    Record<NamesOf<Names, 'switches'>, boolean>
 >
 
 /**
- * The flags that a command was called with.
- *
- * @param flagTypes - the flags that the command knows
- * @throws `UsageError` for an unknown flag, a wrong value, or a value without a flag; the message names the command's help
+ * Makes a command of a function that gets the flags, and the values without a flag, such as an ID. With a flag `dotenv`, `env`
+ * has the variables of that file, too, except those of the environment.
  */
-export function readFlags<const Types extends FlagTypes>(
-  command: string,
-  args: string[],
-  flagTypes: Types,
-): Arguments<Types>['values'] {
-  const { values, positionals } = readArguments(command, args, flagTypes)
-  const [stray] = positionals
-  if (stray === undefined) return values
-  throw new UsageError(`"${stray}" is not the value of a flag. ${seeHelp(command)}`)
+export function commandOf<const Names extends FlagNames>(definition: {
+  readonly name: string
+  readonly help: string
+  readonly flags: Names
+  /** Whether there may be values without a flag. */
+  readonly takesWords?: boolean
+  readonly run: (
+    given: CommandContext & { readonly flags: Flags<Names>; readonly words: readonly string[] },
+  ) => Promise<number>
+}): Command {
+  const { name, help, takesWords } = definition
+  return {
+    help,
+    async run(args, { terminal, env }) {
+      const { flags, words } = readArguments(name, args, definition.flags)
+      const [stray] = takesWords ? [] : words
+      if (stray !== undefined) throw new UsageError(`"${stray}" is not the value of a flag. ${seeHelp(name)}`)
+      const { dotenv }: { dotenv?: string } = flags
+      return definition.run({ flags, words, terminal, env: await variablesOf(dotenv, env) })
+    },
+  }
 }
 
-/**
- * The flags that a command was called with, and the values without a flag, such as an ID.
- *
- * @throws as {@link readFlags}, except for a value without a flag
- */
-export function readArguments<const Types extends FlagTypes>(
+/** @throws `UsageError` for an unknown flag or a wrong value; the message names the command's help */
+export function readArguments<Names extends FlagNames>(
   command: string,
   args: string[],
-  flagTypes: Types,
-): Pick<Arguments<Types>, 'values' | 'positionals'> {
+  { texts = [], lists = [], switches = [] }: Names,
+): { flags: Flags<Names>; words: readonly string[] } {
+  const options: NonNullable<ParseArgsConfig['options']> = { json: { type: 'boolean' } }
+  for (const name of texts) options[name] = { type: 'string' }
+  for (const name of lists) options[name] = { type: 'string', multiple: true }
+  for (const name of switches) options[name] = { type: 'boolean' }
   // An ID may be negative, and no flag takes a negative number.
   const isNegative = (arg: string) => /^-\d+$/.test(arg)
   try {
-    const { values, positionals } = parseArgs({
+    const { values, positionals: words } = parseArgs({
       args: [...args.filter((arg) => !isNegative(arg)), '--', ...args.filter(isNegative)],
-      options: flagTypes,
+      options,
       allowPositionals: true,
     })
     // Usually an unset shell variable: as a path it would be the current folder.
     const empty = Object.entries(values).find(([, value]) => [value].flat().includes(''))
-    if (empty === undefined) return { values, positionals }
+    if (empty === undefined) return { flags: values as Flags<Names>, words }
     throw new UsageError(`--${empty[0]} is empty: give it a value, or leave it out`)
   } catch (error) {
     const { code = '', message = '' }: { code?: string; message?: string } = Object(error)
     if (!code.startsWith('ERR_PARSE_ARGS')) throw error
-    const problem = flagProblem(code, message, Object.keys(flagTypes))
-    throw new UsageError(`${problem}. ${seeHelp(command)}`)
+    throw new UsageError(`${flagProblem(code, message, Object.keys(options))}. ${seeHelp(command)}`)
   }
 }
 
@@ -117,6 +137,9 @@ function flagProblem(code: string, message: string, known: readonly string[]): s
       return message.split('\n')[0]?.replace(/\.$/, '') ?? message
   }
 }
+
+/** A device such as /dev/zero never ends. */
+const maxBytes = 1024 * 1024
 
 /**
  * The text of the file that a flag names, or nothing if the flag is not given.

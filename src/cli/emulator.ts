@@ -3,14 +3,16 @@ import { randomBytes } from 'node:crypto'
 import type { Emulator, EmulatorOptions } from '../emulator/index.js'
 import { clientVariables } from '../emulator/words.js'
 import { ConfigurationError } from '../errors.js'
-import { type Command, type CommandContext, certificatesOf, readFlags, UsageError } from './command.js'
+import { certificatesOf, commandOf, UsageError } from './command.js'
 import { envFileAt, envLines, type Variables, writeEnvFile } from './env-file.js'
 import { printEvents } from './event-lines.js'
 import { onInterruption } from './signals.js'
 import { reusableCertificate, StateFolder } from './state-folder.js'
 import type { Terminal } from './terminal.js'
 
-const help = `Usage: notification-subscriber emulator [flags]
+export const emulatorCommand = commandOf({
+  name: 'emulator',
+  help: `Usage: notification-subscriber emulator [flags]
 
 Runs the notification service on this machine: HTTPS, signed tokens, real callbacks, and a page in the browser that
 shows them. Prints the lines for .env, or the file that they were written into, and the page's address, then one line
@@ -24,60 +26,50 @@ for each event. Ctrl-C ends it.
   --write-env FILE            write the lines for .env into a file of its own; node takes --env-file twice
   --callback-ca FILE          certificates in PEM to trust on callbacks
   --allow-insecure-loopback   accept callback URLs with http: on loopback
-  --json                      one JSON object a line; the first has the event "listening"`
-
-export const emulatorCommand: Command = { help, run }
-
-async function run(args: string[], { terminal }: CommandContext): Promise<number> {
-  const flags = readFlags('emulator', args, flagTypes)
-  const callbackCa = await certificatesOf('--callback-ca', flags['callback-ca'])
-  const envFile = flags['write-env'] && (await envFileAt(flags['write-env']))
-  // Listens for signals before it writes, so that a signal does not end the process halfway.
-  const interrupted = untilInterrupted()
-  const folder = await (flags.state === undefined ? StateFolder.temporary() : StateFolder.open(flags.state))
-  const state = await folder.load()
-  await refuseUsedFolder(folder, state?.pageUrl)
-  try {
-    const callbackToken = state?.callbackToken ?? randomBytes(24).toString('base64url')
-    await using emulator = await start(folder, {
-      clientSecret: state?.clientSecret,
-      password: state?.password,
-      ...reusableCertificate(state),
-      port: Number(flags.port ?? state?.port ?? 0),
-      host: flags.host,
-      page: {
-        port: Number(flags['page-port'] ?? 0),
-        environment: { NOTIFICATION_CA_FILE: folder.caFile, CALLBACK_TOKEN: callbackToken },
-      },
-      callbackCa,
-      allowInsecureLoopback: flags['allow-insecure-loopback'],
-    })
-    const { clientSecret, password, tls, ca, pageUrl, baseUrl } = emulator
-    const port = Number(new URL(baseUrl).port)
-    await folder.save({ port, clientSecret, password, callbackToken, tls, ca, pageUrl })
-    const variables = { ...clientVariables(emulator, folder.caFile), CALLBACK_TOKEN: callbackToken }
-    if (envFile !== undefined) await writeEnvFile(envFile, variables)
-    announce(terminal, emulator, variables, envFile)
-    printEvents(emulator, terminal)
-    terminal.line(`${await interrupted}: closing the emulator, its page and all connections …`)
-  } finally {
-    await folder.release()
-  }
-  terminal.event('closed', {})
-  terminal.line('Closed.')
-  return 0
-}
-
-const flagTypes = {
-  port: { type: 'string' },
-  host: { type: 'string' },
-  'page-port': { type: 'string' },
-  state: { type: 'string' },
-  'write-env': { type: 'string' },
-  'callback-ca': { type: 'string' },
-  'allow-insecure-loopback': { type: 'boolean' },
-  json: { type: 'boolean' },
-} as const
+  --json                      one JSON object a line; the first has the event "listening"`,
+  flags: {
+    texts: ['port', 'host', 'page-port', 'state', 'write-env', 'callback-ca'],
+    switches: ['allow-insecure-loopback'],
+  },
+  async run({ flags, terminal }) {
+    const callbackCa = await certificatesOf('--callback-ca', flags['callback-ca'])
+    const envFile = flags['write-env'] && (await envFileAt(flags['write-env']))
+    // Listens for signals before it writes, so that a signal does not end the process halfway.
+    const interrupted = untilInterrupted()
+    const folder = await (flags.state === undefined ? StateFolder.temporary() : StateFolder.open(flags.state))
+    const state = await folder.load()
+    await refuseUsedFolder(folder, state?.pageUrl)
+    try {
+      const callbackToken = state?.callbackToken ?? randomBytes(24).toString('base64url')
+      await using emulator = await start(folder, {
+        clientSecret: state?.clientSecret,
+        password: state?.password,
+        ...reusableCertificate(state),
+        port: Number(flags.port ?? state?.port ?? 0),
+        host: flags.host,
+        page: {
+          port: Number(flags['page-port'] ?? 0),
+          environment: { NOTIFICATION_CA_FILE: folder.caFile, CALLBACK_TOKEN: callbackToken },
+        },
+        callbackCa,
+        allowInsecureLoopback: flags['allow-insecure-loopback'],
+      })
+      const { clientSecret, password, tls, ca, pageUrl, baseUrl } = emulator
+      const port = Number(new URL(baseUrl).port)
+      await folder.save({ port, clientSecret, password, callbackToken, tls, ca, pageUrl })
+      const variables = { ...clientVariables(emulator, folder.caFile), CALLBACK_TOKEN: callbackToken }
+      if (envFile !== undefined) await writeEnvFile(envFile, variables)
+      announce(terminal, emulator, variables, envFile)
+      printEvents(emulator, terminal)
+      terminal.line(`${await interrupted}: closing the emulator, its page and all connections …`)
+    } finally {
+      await folder.release()
+    }
+    terminal.event('closed', {})
+    terminal.line('Closed.')
+    return 0
+  },
+})
 
 /** The flag behind each option of `startEmulator` that a problem may name. */
 const flagOf: Readonly<Record<string, string>> = {

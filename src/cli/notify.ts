@@ -7,11 +7,15 @@ import { parsedUrl } from '../shared/addresses.js'
 import { isAbsent, isOk, isUnauthorized } from '../shared/statuses.js'
 import { excerpt, messageOf } from '../shared/text.js'
 import { parseJson } from '../shared/validation.js'
-import { type Command, type CommandContext, readFlags, required, UsageError } from './command.js'
+import { commandOf, type Flags, required, UsageError } from './command.js'
 import { StateFolder } from './state-folder.js'
 import type { Terminal } from './terminal.js'
 
-const help = `Usage: notification-subscriber notify --type T --user U (--state DIR | --page-url URL) [flags]
+const flagNames = { texts: ['type', 'user', 'category', 'payload', 'state', 'page-url'] } as const
+
+export const notifyCommand = commandOf({
+  name: 'notify',
+  help: `Usage: notification-subscriber notify --type T --user U (--state DIR | --page-url URL) [flags]
 
 Sends a notification through a running emulator, to every subscription for the user and the category. Exit code 1 if
 there is no such subscription, or if a callback failed.
@@ -22,35 +26,21 @@ there is no such subscription, or if a callback failed.
   --payload JSON    default: the documented payload, or an empty one where none is documented
   --state DIR       finds the emulator that was started with the same flag
   --page-url URL    the address of the page that the emulator printed
-  --json            one JSON object for each callback, with the event "callback"`
-
-export const notifyCommand: Command = { help, run }
-
-async function run(args: string[], { terminal }: CommandContext): Promise<number> {
-  const flags = readFlags('notify', args, flagTypes)
-  const notification = notificationOf(flags)
-  const answer = await post(await pageUrlOf(flags), notification)
-  printAnswer(terminal, notification, answer)
-  const { results } = answer
-  return results.length > 0 && results.every(({ error }) => error === undefined) ? 0 : 1
-}
-
-const flagTypes = {
-  type: { type: 'string' },
-  user: { type: 'string' },
-  category: { type: 'string' },
-  payload: { type: 'string' },
-  state: { type: 'string' },
-  'page-url': { type: 'string' },
-  json: { type: 'boolean' },
-} as const
-
-type Flags = Partial<Record<Exclude<keyof typeof flagTypes, 'json'>, string>>
+  --json            one JSON object for each callback, with the event "callback"`,
+  flags: flagNames,
+  async run({ flags, terminal }) {
+    const notification = notificationOf(flags)
+    const answer = await post(await pageUrlOf(flags), notification)
+    printAnswer(terminal, notification, answer)
+    const { results } = answer
+    return results.length > 0 && results.every(({ error }) => error === undefined) ? 0 : 1
+  },
+})
 
 /** The request to the page's server, which fills in missing fields and checks the rest. */
 type Notification = ReturnType<typeof notificationOf>
 
-function notificationOf({ type, user, category, payload }: Flags) {
+function notificationOf({ type, user, category, payload }: Flags<typeof flagNames>) {
   return {
     type: required('--type', type, 'name the notification to send'),
     username: required('--user', user, 'name the user that the notification is about'),
@@ -65,7 +55,7 @@ function payloadOf(text: string): object {
   throw new UsageError('--payload must be a JSON object, such as \'{"score":4.2}\'')
 }
 
-async function pageUrlOf({ state, 'page-url': pageUrl }: Flags): Promise<URL> {
+async function pageUrlOf({ state, 'page-url': pageUrl }: Flags<typeof flagNames>): Promise<URL> {
   if ((state === undefined) === (pageUrl === undefined)) {
     throw new UsageError(
       'Name the emulator: --state with its folder, or --page-url with the address of its page',

@@ -11,10 +11,12 @@ import { parseName } from '../spool/format.js'
 import { reportsOf } from '../spool/spool-options.js'
 import { parseDelivery } from '../webhooks/parse.js'
 import { inFlagsAndVariables } from './call.js'
-import { type Command, type CommandContext, CommandFailure, readArguments, UsageError } from './command.js'
+import { CommandFailure, commandOf, UsageError } from './command.js'
 import type { Terminal } from './terminal.js'
 
-const help = `Usage: notification-subscriber spool PATH ACTION [flags]
+export const spoolCommand = commandOf({
+  name: 'spool',
+  help: `Usage: notification-subscriber spool PATH ACTION [flags]
 
 Shows the dead letters in the folder of a spool, and what becomes of them (docs/spool.md, Dead letters).
 
@@ -26,48 +28,47 @@ Shows the dead letters in the folder of a spool, and what becomes of them (docs/
   --json       one JSON object for each dead letter, with the event "dead-letter"
 
 list and show also work while a process has the folder open. retry and discard do not: call spool.retry(ID) and
-spool.discard(ID) there.`
-
-export const spoolCommand: Command = { help, run }
-
-async function run(args: string[], { terminal }: CommandContext): Promise<number> {
-  const { positionals } = readArguments('spool', args, { json: { type: 'boolean' } })
-  const [folder, action = 'list', given, ...others] = positionals
-  const isKnown = ['list', 'show', 'retry', 'discard'].includes(action)
-  if (
-    folder === undefined ||
-    !isKnown ||
-    others.length > 0 ||
-    (action === 'list') !== (given === undefined)
-  ) {
-    throw new UsageError(
-      'Name a folder, and then list, show ID, retry ID or discard ID: notification-subscriber spool --help',
-    )
-  }
-  const path = resolve(folder)
-  const letters = await lettersIn(path)
-  if (action === 'list') {
-    for (const each of letters.ids) print(terminal, await letters.read(each))
-    if (letters.ids.length === 0) terminal.line(`There is no dead letter in ${path}.`)
+spool.discard(ID) there.`,
+  flags: {},
+  takesWords: true,
+  async run({ words, terminal }) {
+    const [folder, action = 'list', given, ...others] = words
+    const isKnown = ['list', 'show', 'retry', 'discard'].includes(action)
+    if (
+      folder === undefined ||
+      !isKnown ||
+      others.length > 0 ||
+      (action === 'list') !== (given === undefined)
+    ) {
+      throw new UsageError(
+        'Name a folder, and then list, show ID, retry ID or discard ID: notification-subscriber spool --help',
+      )
+    }
+    const path = resolve(folder)
+    const letters = await lettersIn(path)
+    if (action === 'list') {
+      for (const each of letters.ids) print(terminal, await letters.read(each))
+      if (letters.ids.length === 0) terminal.line(`There is no dead letter in ${path}.`)
+      return 0
+    }
+    const id = Number(given)
+    const letter = await letters.read(id)
+    if (letter === undefined)
+      throw new CommandFailure(
+        `There is no dead letter ${given} in ${path}. See: notification-subscriber spool ${folder} list`,
+      )
+    if (action === 'show') {
+      print(terminal, letter)
+      terminal.line(letter.bodyText)
+      return 0
+    }
+    await change(path, action, id)
+    terminal.event(action, { id })
+    const done = action === 'retry' ? 'waits for the next process that opens the spool' : 'is removed'
+    terminal.success(`${id} ${done}.`)
     return 0
-  }
-  const id = Number(given)
-  const letter = await letters.read(id)
-  if (letter === undefined)
-    throw new CommandFailure(
-      `There is no dead letter ${given} in ${path}. See: notification-subscriber spool ${folder} list`,
-    )
-  if (action === 'show') {
-    print(terminal, letter)
-    terminal.line(letter.bodyText)
-    return 0
-  }
-  await change(path, action, id)
-  terminal.event(action, { id })
-  const done = action === 'retry' ? 'waits for the next process that opens the spool' : 'is removed'
-  terminal.success(`${id} ${done}.`)
-  return 0
-}
+  },
+})
 
 /** The letters in a folder that another process may have open: changes nothing. */
 async function lettersIn(path: string): Promise<DeadLetters> {

@@ -5,16 +5,7 @@ import { withoutQuery } from '../shared/addresses.js'
 import { excerpt } from '../shared/text.js'
 import type { CreateSubscriptionInput } from '../subscriptions/schemas.js'
 import { callService } from './call.js'
-import {
-  type Command,
-  type CommandContext,
-  namedValuesOf,
-  readArguments,
-  readFlags,
-  required,
-  UsageError,
-  variablesOf,
-} from './command.js'
+import { commandOf, namedValuesOf, required, UsageError } from './command.js'
 
 const sharedHelp = `
   --dotenv FILE            read the variables from this file; those of the environment come first
@@ -24,103 +15,98 @@ const parameterHelp = `
   --parameter NAME=SOURCE  comes back as a header on every callback, such as a token: its name, and where its value is,
                            @FILE or env:VARIABLE. May be given several times`
 
-const subscribeHelp = `Usage: notification-subscriber subscribe --type T --user U --callback-url URL --parameter NAME=SOURCE [flags]
+export const subscribeCommand = commandOf({
+  name: 'subscribe',
+  help: `Usage: notification-subscriber subscribe --type T --user U --callback-url URL --parameter NAME=SOURCE [flags]
 
 Creates a subscription with the credentials in NOTIFICATION_*, and prints its ID, which update and unsubscribe need.
 
   --type T                 ${notificationTypes.join(', ')}; several with commas, or several times
   --user U                 the user (agent) to subscribe; several with commas, or several times
   --callback-url URL       where the service sends notifications; https:${parameterHelp}
-  --recreate-if-exists     replaces a subscription with exactly the same types, users and callback URL${sharedHelp} "subscribed"`
+  --recreate-if-exists     replaces a subscription with exactly the same types, users and callback URL${sharedHelp} "subscribed"`,
+  flags: {
+    texts: ['callback-url', 'dotenv'],
+    lists: ['type', 'user', 'parameter'],
+    switches: ['recreate-if-exists'],
+  },
+  async run({ flags, terminal, env }) {
+    const types = required('--type', flags.type, `name one or more of ${notificationTypes.join(', ')}`)
+    const users = required('--user', flags.user, 'name the users (agents) to subscribe')
+    const callbackUrl = required('--callback-url', flags['callback-url'], 'name the address of your receiver')
+    const input: CreateSubscriptionInput = {
+      // The client refuses what is no type, and says which there are.
+      notificationTypes: namesIn(types) as NotificationType[],
+      usernames: namesIn(users),
+      callbackUrl,
+      parameters: await namedValuesOf('--parameter', flags.parameter, env),
+      recreateIfExists: flags['recreate-if-exists'],
+    }
+    const { subscriptionId } = await callService(
+      'create',
+      { env, terminal },
+      (client, options) => client.createSubscription(input, options),
+      { flagOf: (path) => flagOf(path, input) },
+    )
+    terminal.event('subscribed', { subscriptionId })
+    const names = excerpt(input.usernames.join(', '), 200)
+    const what = `${input.notificationTypes.join(', ')} of ${names}, to ${withoutQuery(callbackUrl)}`
+    terminal.success(`Subscription ${subscriptionId} is active: ${what}`)
+    if (flags.parameter === undefined) {
+      terminal.line(
+        '  → Its callbacks carry no secret, so a receiver that checks one refuses them: add --parameter',
+      )
+    }
+    return 0
+  },
+})
 
-const updateHelp = `Usage: notification-subscriber update ID --parameter NAME=SOURCE [flags]
+export const updateCommand = commandOf({
+  name: 'update',
+  help: `Usage: notification-subscriber update ID --parameter NAME=SOURCE [flags]
 
 Changes parameters of a subscription: later callbacks carry the new values. Other parameters keep their values.
-${parameterHelp}${sharedHelp} "updated"`
+${parameterHelp}${sharedHelp} "updated"`,
+  flags: { texts: ['dotenv'], lists: ['parameter'] },
+  takesWords: true,
+  async run({ flags, words, terminal, env }) {
+    const subscriptionId = idOf('update', words)
+    const advice = 'name a parameter, and where its new value is, @FILE or env:VARIABLE'
+    const texts = required('--parameter', flags.parameter, advice)
+    const parameters = await namedValuesOf('--parameter', texts, env)
+    await callService(
+      'update',
+      { env, terminal },
+      (client, options) => client.updateSubscriptionParameters(subscriptionId, { parameters }, options),
+      { flagOf: (path) => flagOf(path, {}) },
+    )
+    terminal.event('updated', { subscriptionId })
+    const names = excerpt(Object.keys(parameters).join(', '), 200)
+    terminal.success(
+      `Subscription ${subscriptionId} was updated: callbacks from now on carry the new ${names}`,
+    )
+    return 0
+  },
+})
 
-const unsubscribeHelp = `Usage: notification-subscriber unsubscribe ID [flags]
+export const unsubscribeCommand = commandOf({
+  name: 'unsubscribe',
+  help: `Usage: notification-subscriber unsubscribe ID [flags]
 
 Ends a subscription.
-${sharedHelp} "unsubscribed"`
-
-export const subscribeCommand: Command = { help: subscribeHelp, run: subscribe }
-export const updateCommand: Command = { help: updateHelp, run: update }
-export const unsubscribeCommand: Command = { help: unsubscribeHelp, run: unsubscribe }
-
-const sharedFlags = { dotenv: { type: 'string' }, json: { type: 'boolean' } } as const
-const parameterFlags = { ...sharedFlags, parameter: { type: 'string', multiple: true } } as const
-const subscribeFlags = {
-  ...parameterFlags,
-  type: { type: 'string', multiple: true },
-  user: { type: 'string', multiple: true },
-  'callback-url': { type: 'string' },
-  'recreate-if-exists': { type: 'boolean' },
-} as const
-
-async function subscribe(args: string[], { terminal, env: environment }: CommandContext): Promise<number> {
-  const flags = readFlags('subscribe', args, subscribeFlags)
-  const types = required('--type', flags.type, `name one or more of ${notificationTypes.join(', ')}`)
-  const users = required('--user', flags.user, 'name the users (agents) to subscribe')
-  const callbackUrl = required('--callback-url', flags['callback-url'], 'name the address of your receiver')
-  const env = await variablesOf(flags.dotenv, environment)
-  const input: CreateSubscriptionInput = {
-    // The client refuses what is no type, and says which there are.
-    notificationTypes: namesIn(types) as NotificationType[],
-    usernames: namesIn(users),
-    callbackUrl,
-    parameters: await namedValuesOf('--parameter', flags.parameter, env),
-    recreateIfExists: flags['recreate-if-exists'],
-  }
-  const { subscriptionId } = await callService({
-    operation: 'create',
-    call: (client, options) => client.createSubscription(input, options),
-    flagOf: (path) => flagOf(path, input),
-    ...{ env, terminal },
-  })
-  terminal.event('subscribed', { subscriptionId })
-  const names = excerpt(input.usernames.join(', '), 200)
-  const what = `${input.notificationTypes.join(', ')} of ${names}, to ${withoutQuery(callbackUrl)}`
-  terminal.success(`Subscription ${subscriptionId} is active: ${what}`)
-  if (flags.parameter === undefined) {
-    terminal.line(
-      '  → Its callbacks carry no secret, so a receiver that checks one refuses them: add --parameter',
+${sharedHelp} "unsubscribed"`,
+  flags: { texts: ['dotenv'] },
+  takesWords: true,
+  async run({ words, terminal, env }) {
+    const subscriptionId = idOf('unsubscribe', words)
+    await callService('unsubscribe', { env, terminal }, (client, options) =>
+      client.unsubscribe(subscriptionId, options),
     )
-  }
-  return 0
-}
-
-async function update(args: string[], { terminal, env: environment }: CommandContext): Promise<number> {
-  const { values: flags, positionals } = readArguments('update', args, parameterFlags)
-  const subscriptionId = idOf('update', positionals)
-  const advice = 'name a parameter, and where its new value is, @FILE or env:VARIABLE'
-  const texts = required('--parameter', flags.parameter, advice)
-  const env = await variablesOf(flags.dotenv, environment)
-  const parameters = await namedValuesOf('--parameter', texts, env)
-  await callService({
-    operation: 'update',
-    call: (client, options) => client.updateSubscriptionParameters(subscriptionId, { parameters }, options),
-    flagOf: (path) => flagOf(path, {}),
-    ...{ env, terminal },
-  })
-  terminal.event('updated', { subscriptionId })
-  const names = excerpt(Object.keys(parameters).join(', '), 200)
-  terminal.success(`Subscription ${subscriptionId} was updated: callbacks from now on carry the new ${names}`)
-  return 0
-}
-
-async function unsubscribe(args: string[], { terminal, env: environment }: CommandContext): Promise<number> {
-  const { values: flags, positionals } = readArguments('unsubscribe', args, sharedFlags)
-  const subscriptionId = idOf('unsubscribe', positionals)
-  const env = await variablesOf(flags.dotenv, environment)
-  await callService({
-    operation: 'unsubscribe',
-    call: (client, options) => client.unsubscribe(subscriptionId, options),
-    ...{ env, terminal },
-  })
-  terminal.event('unsubscribed', { subscriptionId })
-  terminal.success(`Subscription ${subscriptionId} has ended`)
-  return 0
-}
+    terminal.event('unsubscribed', { subscriptionId })
+    terminal.success(`Subscription ${subscriptionId} has ended`)
+    return 0
+  },
+})
 
 /** No user name or type has a comma. */
 function namesIn(texts: readonly string[]): string[] {

@@ -1,20 +1,18 @@
 /** `notification-subscriber token`: requests an access token, and shows what it says. */
-import { isBasic } from '../client/environment.js'
+import { basicAuthorization } from '../auth/client-authentication.js'
+import { type Environment, isBasic } from '../client/environment.js'
 import { durationInWords } from '../emulator/words.js'
 import type { Logger } from '../logger.js'
+import { redact } from '../shared/redact.js'
+import { excerpt } from '../shared/text.js'
+import { parseJson } from '../shared/validation.js'
 import { callService } from './call.js'
-import { claimsOf, describeClaims, hasExpired } from './claims.js'
-import {
-  type Command,
-  type CommandContext,
-  CommandFailure,
-  readFlags,
-  UsageError,
-  variablesOf,
-} from './command.js'
+import { CommandFailure, commandOf, UsageError } from './command.js'
 import { compareClocks } from './next-step.js'
 
-const help = `Usage: notification-subscriber token [flags]
+export const tokenCommand = commandOf({
+  name: 'token',
+  help: `Usage: notification-subscriber token [flags]
 
 Requests an access token with the variables NOTIFICATION_*, and shows its lifetime and claims. The token itself is a
 secret, and terminals and the logs of builds keep what they show: it is printed only with --print-token.
@@ -22,53 +20,77 @@ secret, and terminals and the logs of builds keep what they show: it is printed 
   --print-token  prints the token and nothing else, for a request of your own:
                  curl -H "Authorization: Bearer $(npx notification-subscriber token --print-token)" URL
   --dotenv FILE  read the variables from this file; those of the environment come first
-  --json         one JSON object with the event "token"; with --print-token it has the field "accessToken"`
-
-export const tokenCommand: Command = { help, run }
-
-const flagTypes = {
-  'print-token': { type: 'boolean' },
-  dotenv: { type: 'string' },
-  json: { type: 'boolean' },
-} as const
-
-async function run(args: string[], { terminal, env: environment }: CommandContext): Promise<number> {
-  const { dotenv, 'print-token': isPrinted } = readFlags('token', args, flagTypes)
-  const env = await variablesOf(dotenv, environment)
-  if (isBasic(env)) {
-    throw new UsageError(
-      'There is no token for a user name and a password: set NOTIFICATION_CLIENT_ID and NOTIFICATION_CLIENT_SECRET instead',
-    )
-  }
-  let expiresInMs: number | undefined
-  const token = await callService({
-    operation: 'token',
-    call: (client, options) => client.getAccessToken(options),
+  --json         one JSON object with the event "token"; with --print-token it has the field "accessToken"`,
+  flags: { texts: ['dotenv'], switches: ['print-token'] },
+  async run({ flags: { 'print-token': isPrinted }, terminal, env }) {
+    if (isBasic(env)) {
+      throw new UsageError(
+        'There is no token for a user name and a password: set NOTIFICATION_CLIENT_ID and NOTIFICATION_CLIENT_SECRET instead',
+      )
+    }
+    let expiresInMs: number | undefined
     // The lifetime that the authorization server gives is only logged.
-    logger: {
-      ...silent,
-      info(fields: { expiresInMs?: number }) {
-        expiresInMs ??= fields.expiresInMs
-      },
-    },
-    ...{ env, terminal },
-  })
-  const claims = claimsOf(token, env)
-  const accessToken = isPrinted ? token : undefined
-  terminal.event('token', { type: 'Bearer', expiresInMs, ...claims, accessToken })
-  if (isPrinted) {
-    terminal.line(token)
-    return 0
-  }
-  if (claims !== undefined && hasExpired(claims)) {
-    throw new CommandFailure(
-      `✘ The token has expired already: ${describeClaims(claims)}\n  → ${compareClocks}`,
+    const info = (fields: { expiresInMs?: number }) => {
+      expiresInMs ??= fields.expiresInMs
+    }
+    const token = await callService(
+      'token',
+      { env, terminal },
+      (client, options) => client.getAccessToken(options),
+      { logger: { ...silent, info } },
     )
-  }
-  const valid = expiresInMs === undefined ? '' : `, valid for ${durationInWords(expiresInMs)}`
-  const content = claims === undefined ? 'not a JWT: only the service can read it' : describeClaims(claims)
-  terminal.success(`Bearer token${valid}: ${content}`)
-  return 0
-}
+    const claims = claimsOf(token, env)
+    const accessToken = isPrinted ? token : undefined
+    terminal.event('token', { type: 'Bearer', expiresInMs, ...claims, accessToken })
+    if (isPrinted) {
+      terminal.line(token)
+      return 0
+    }
+    if (claims !== undefined && hasExpired(claims)) {
+      throw new CommandFailure(
+        `✘ The token has expired already: ${describeClaims(claims)}\n  → ${compareClocks}`,
+      )
+    }
+    const valid = expiresInMs === undefined ? '' : `, valid for ${durationInWords(expiresInMs)}`
+    const content = claims === undefined ? 'not a JWT: only the service can read it' : describeClaims(claims)
+    terminal.success(`Bearer token${valid}: ${content}`)
+    return 0
+  },
+})
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} } satisfies Logger
+
+/** `exp` is in seconds since 1970. */
+export type TokenClaims = NonNullable<ReturnType<typeof claimsOf>>
+
+/**
+ * The claims (RFC 7519), with texts cut and without the client secret; `undefined` if the token is not a JWT. Only the service
+ * verifies them.
+ */
+export function claimsOf(token: string, env: Environment) {
+  const payload = parseJson(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'))
+  if (payload === undefined) return undefined
+  const { iss, azp, exp, scope }: Record<string, unknown> = Object(payload)
+  const { NOTIFICATION_CLIENT_ID: id = '', NOTIFICATION_CLIENT_SECRET: secret = '' } = env
+  const { secrets } = basicAuthorization(id, secret)
+  const text = (claim: unknown) =>
+    typeof claim === 'string' ? excerpt(redact(claim, secrets), 200) : undefined
+  return {
+    iss: text(iss),
+    azp: text(azp),
+    exp: typeof exp === 'number' ? exp : undefined,
+    scope: text(scope),
+  }
+}
+
+export function hasExpired({ exp }: TokenClaims): boolean {
+  return exp !== undefined && exp * 1000 <= Date.now()
+}
+
+export function describeClaims(claims: TokenClaims): string {
+  const { iss = 'missing', azp = 'missing', exp, scope = 'none' } = claims
+  const remainingMs = exp === undefined ? 0 : exp * 1000 - Date.now()
+  const inWords = durationInWords(Math.abs(remainingMs))
+  const expiry = remainingMs > 0 ? `expires in ${inWords}` : `expired ${inWords} ago`
+  return `iss ${iss}, azp ${azp}, ${exp === undefined ? 'exp missing' : expiry}, scope ${scope}`
+}

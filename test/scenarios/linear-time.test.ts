@@ -11,7 +11,7 @@ import {
   verifySecrets,
 } from 'notification-subscriber/webhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { readFlags, UsageError } from '../../src/cli/command.js'
+import { readArguments, UsageError } from '../../src/cli/command.js'
 import { reasonOf } from '../../src/emulator/page/browser/format.js'
 import { withWords, wordsOfEntry } from '../../src/emulator/page/browser/search.js'
 import { masked } from '../../src/emulator/page/mask.js'
@@ -407,7 +407,7 @@ describe('elsewhere', () => {
     '{"username":"«x»"}',
   ])
 
-  readers('a flag', (text) => expect(() => readFlags('check', [`--${text}`], {})).toThrow(UsageError), [
+  readers('a flag', (text) => expect(() => readArguments('check', [`--${text}`], {})).toThrow(UsageError), [
     '«-»',
     '«a»',
     "«'»",

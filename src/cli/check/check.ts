@@ -6,16 +6,7 @@ import type { Issue } from '../../errors.js'
 import { callbackUrlProblem } from '../../shared/addresses.js'
 import { partsOfRoute, routeSchema, routeSpelling } from '../../shared/routes.js'
 import { formatIssues, validate } from '../../shared/validation.js'
-import {
-  type Command,
-  type CommandContext,
-  certificatesOf,
-  namedValuesOf,
-  readFlags,
-  required,
-  UsageError,
-  variablesOf,
-} from '../command.js'
+import { certificatesOf, commandOf, type Flags, namedValuesOf, required, UsageError } from '../command.js'
 import { readPrivateFile, writePrivateFile } from '../private-file.js'
 import { type Interruption, onInterruption } from '../signals.js'
 import type { Terminal } from '../terminal.js'
@@ -32,7 +23,24 @@ const endedSubscriptions = unknown(
 
 const defaultCallbackTimeoutMs = 5_000
 
-const help = `Usage: notification-subscriber check [flags]
+const flagNames = {
+  texts: [
+    'dotenv',
+    'unsubscribe-route',
+    'update-route',
+    'callback-url',
+    'callback-ca',
+    'callback-timeout-ms',
+    'username',
+    'report',
+  ],
+  lists: ['secret'],
+  switches: ['lifecycle'],
+} as const
+
+export const checkCommand = commandOf({
+  name: 'check',
+  help: `Usage: notification-subscriber check [flags]
 
 Checks what a subscriber needs: the variables NOTIFICATION_*, DNS and TLS, the token, and whether the service accepts
 it. Sends nothing that could end or change a subscription. With --callback-url and --secret also whether your receiver
@@ -56,86 +64,69 @@ them, also after Ctrl-C. Adds a random check=... to the callback URL, so that no
   --lifecycle                subscribe and unsubscribe for real; needs --username and --callback-url
   --username U               the user: take one of your own for tests
   --report FILE              write the findings into this file, as JSON: no secret, no name, no address but the
-                             service's`
-
-export const checkCommand: Command = { help, run }
-
-async function run(args: string[], { terminal, env: environment }: CommandContext): Promise<number> {
-  const flags = readFlags('check', args, flagTypes)
-  const env: Record<string, string | undefined> = { ...(await variablesOf(flags.dotenv, environment)) }
-  for (const operation of ['unsubscribe', 'update'] as const) {
-    const route = flags[`${operation}-route`]
-    if (route === undefined) continue
-    const mustBe = `--${operation}-route must be written ${routeSpelling}`
-    const refuse = (issues: readonly Issue[]) => new UsageError(`${mustBe}: ${formatIssues(issues)}`)
-    validate(routeSchema(operation), partsOfRoute(route), refuse)
-    env[routeVariable(operation)] = route
-  }
-  // A file that cannot be read is reported by the first step.
-  const ca = await readFile(env.NOTIFICATION_CA_FILE ?? '', 'utf8').catch(() => undefined)
-  const callback = await callbackOf(flags, ca, env)
-  const plan = lifecycleOf(flags, callback)
-  const steps: CheckStep[] = []
-  const show = (step: CheckStep) => {
-    steps.push(step)
-    print(terminal, step)
-  }
-  for await (const step of checkService(env, ca)) show(step)
-  const missing = missingFrom(env)
-  const isServiceReached = missing.length === 0 && steps.every(({ outcome }) => outcome !== 'failed')
-  if (plan === undefined && isServiceReached) show(routesStep(env))
-  if (callback !== undefined && flags.secret !== undefined) {
-    for await (const step of checkCallback(callback)) show(step)
-  } else {
-    const next = 'Name your receiver, and the header that proves a callback: --callback-url and --secret'
-    show(unknown('Callback', 'whether your receiver gets deliveries', next))
-  }
-  if (isServiceReached) show(endedSubscriptions)
-  let interruption: Interruption | undefined
-  if (plan !== undefined && !isServiceReached) {
-    show(skipped('Lifecycle', 'not tried without the steps before'))
-  } else if (plan !== undefined) {
-    interruption = await runLifecycle(plan, env, terminal, show)
-  }
-  const countOf = (outcome: CheckStep['outcome']) => steps.filter((step) => step.outcome === outcome).length
-  const failures = countOf('failed')
-  const unknowns = countOf('unknown')
-  const ok = failures + missing.length === 0
-  const interrupted = interruption !== undefined
-  terminal.event('result', { ok, failed: failures, unknown: unknowns, interrupted })
-  if (failures === 0 && missing.length > 0) {
-    throw new UsageError(
-      'Variables NOTIFICATION_* are missing, see the step Configuration: set them, or name a file that does: --dotenv .env',
-    )
-  }
-  if (isServiceReached) {
-    terminal.line("† documented on the service's public developer pages, not in its interface document")
-  }
-  const unshown = unknowns === 0 ? '' : `; ${unknowns} cannot be proven here`
-  const outcome = failures > 0 ? `${failures} of ${steps.length} steps failed.` : `No step failed${unshown}.`
-  terminal.line()
-  terminal.line(interruption === undefined ? outcome : `Interrupted by ${interruption.by}.`)
-  return interruption?.exitCode ?? (failures === 0 ? 0 : 1)
-}
-
-const flagTypes = {
-  dotenv: { type: 'string' },
-  'unsubscribe-route': { type: 'string' },
-  'update-route': { type: 'string' },
-  'callback-url': { type: 'string' },
-  secret: { type: 'string', multiple: true },
-  'callback-ca': { type: 'string' },
-  'callback-timeout-ms': { type: 'string' },
-  lifecycle: { type: 'boolean' },
-  username: { type: 'string' },
-  report: { type: 'string' },
-  json: { type: 'boolean' },
-} as const
-
-type Flags = ReturnType<typeof readFlags<typeof flagTypes>>
+                             service's`,
+  flags: flagNames,
+  async run({ flags, terminal, env: environment }) {
+    const env: Record<string, string | undefined> = { ...environment }
+    for (const operation of ['unsubscribe', 'update'] as const) {
+      const route = flags[`${operation}-route`]
+      if (route === undefined) continue
+      const mustBe = `--${operation}-route must be written ${routeSpelling}`
+      const refuse = (issues: readonly Issue[]) => new UsageError(`${mustBe}: ${formatIssues(issues)}`)
+      validate(routeSchema(operation), partsOfRoute(route), refuse)
+      env[routeVariable(operation)] = route
+    }
+    // A file that cannot be read is reported by the first step.
+    const ca = await readFile(env.NOTIFICATION_CA_FILE ?? '', 'utf8').catch(() => undefined)
+    const callback = await callbackOf(flags, ca, env)
+    const plan = lifecycleOf(flags, callback)
+    const steps: CheckStep[] = []
+    const show = (step: CheckStep) => {
+      steps.push(step)
+      print(terminal, step)
+    }
+    for await (const step of checkService(env, ca)) show(step)
+    const missing = missingFrom(env)
+    const isServiceReached = missing.length === 0 && steps.every(({ outcome }) => outcome !== 'failed')
+    if (plan === undefined && isServiceReached) show(routesStep(env))
+    if (callback !== undefined && flags.secret !== undefined) {
+      for await (const step of checkCallback(callback)) show(step)
+    } else {
+      const next = 'Name your receiver, and the header that proves a callback: --callback-url and --secret'
+      show(unknown('Callback', 'whether your receiver gets deliveries', next))
+    }
+    if (isServiceReached) show(endedSubscriptions)
+    let interruption: Interruption | undefined
+    if (plan !== undefined && !isServiceReached) {
+      show(skipped('Lifecycle', 'not tried without the steps before'))
+    } else if (plan !== undefined) {
+      interruption = await runLifecycle(plan, env, terminal, show)
+    }
+    const countOf = (outcome: CheckStep['outcome']) => steps.filter((step) => step.outcome === outcome).length
+    const failures = countOf('failed')
+    const unknowns = countOf('unknown')
+    const ok = failures + missing.length === 0
+    const interrupted = interruption !== undefined
+    terminal.event('result', { ok, failed: failures, unknown: unknowns, interrupted })
+    if (failures === 0 && missing.length > 0) {
+      throw new UsageError(
+        'Variables NOTIFICATION_* are missing, see the step Configuration: set them, or name a file that does: --dotenv .env',
+      )
+    }
+    if (isServiceReached) {
+      terminal.line("† documented on the service's public developer pages, not in its interface document")
+    }
+    const unshown = unknowns === 0 ? '' : `; ${unknowns} cannot be proven here`
+    const outcome =
+      failures > 0 ? `${failures} of ${steps.length} steps failed.` : `No step failed${unshown}.`
+    terminal.line()
+    terminal.line(interruption === undefined ? outcome : `Interrupted by ${interruption.by}.`)
+    return interruption?.exitCode ?? (failures === 0 ? 0 : 1)
+  },
+})
 
 async function callbackOf(
-  flags: Flags,
+  flags: Flags<typeof flagNames>,
   ca: string | undefined,
   env: Environment,
 ): Promise<CallbackCheck | undefined> {
@@ -169,7 +160,10 @@ function timeoutOf(text: string | undefined): number {
 
 type LifecyclePlan = Omit<LifecycleOptions, 'client' | 'isInterrupted'> & { report: string | undefined }
 
-function lifecycleOf(flags: Flags, callback: CallbackCheck | undefined): LifecyclePlan | undefined {
+function lifecycleOf(
+  flags: Flags<typeof flagNames>,
+  callback: CallbackCheck | undefined,
+): LifecyclePlan | undefined {
   const { lifecycle, username, report } = flags
   if (!lifecycle) {
     const stray = (['username', 'report'] as const).find((flag) => flags[flag] !== undefined)

@@ -24,7 +24,6 @@ import {
 } from '../../shared/statuses.js'
 import { excerpt } from '../../shared/text.js'
 import { formatIssues } from '../../shared/validation.js'
-import { claimsOf, describeClaims, hasExpired } from '../claims.js'
 import {
   compareClocks,
   correctProxy,
@@ -34,6 +33,7 @@ import {
   notActivated,
   otherEnvironment,
 } from '../next-step.js'
+import { claimsOf, describeClaims, hasExpired } from '../token.js'
 import { checkConnection } from './connection.js'
 import { type CheckStep, failed, passed, skipped, unknown } from './step.js'
 
