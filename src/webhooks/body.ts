@@ -91,7 +91,7 @@ export function isBytes(body: unknown): body is Bytes {
 export function isLarger(body: unknown, maxBytes: number): boolean {
   if (typeof body !== 'string') return isBytes(body) && body.byteLength > maxBytes
   // A UTF-16 code unit is one to three bytes of UTF-8: most texts need no counting.
-  return body.length > maxBytes || (body.length * 3 > maxBytes && new Blob([body]).size > maxBytes)
+  return body.length * 3 > maxBytes && new Blob([body]).size > maxBytes
 }
 
 /**

@@ -93,7 +93,9 @@ const rows: readonly Row[] = [
   ['white space', {}, Buffer.from(' \n'), 'invalid'],
   ['nothing, labelled "gzip"', encoded('gzip'), Buffer.alloc(0), 'invalid'],
   ['JSON without its end', {}, broken, 'invalid'],
-  ['JSON without its end, labelled "utf-8"', encoded('utf-8'), broken, 'invalid'],
+  ...['utf-8', 'deflate', 'zstd'].map(
+    (coding): Row => [`JSON without its end, labelled "${coding}"`, encoded(coding), broken, 'invalid'],
+  ),
   ['JSON without its end, in gzip', encoded('gzip'), gzipSync(broken), 'invalid'],
   ['half of gzip', encoded('gzip'), gzipSync(utf8).subarray(0, 60), 'invalid'],
   ['half of gzip, labelled "x-gzip"', encoded('x-gzip'), gzipSync(utf8).subarray(0, 60), 'invalid'],
@@ -151,6 +153,11 @@ test('parseDelivery reads the same bodies, unless they are compressed, or in a c
   for (const [format, bytes] of Object.entries({ gzip: gzipSync(utf8), deflate: deflateSync(utf8), zstd })) {
     const [issue] = safeParseDelivery(bytes).error?.issues ?? []
     expect(issue?.message).toMatch(`the body is compressed with ${format}: decompress it first`)
+  }
+  // A byte of a signature is another, or a `deflate` needs a dictionary.
+  for (const bytes of ['1f41', '418b', '28b52f41', '28b541fd', '28412ffd', '41b52ffd', '7802', '78bb']) {
+    const [issue] = safeParseDelivery(Buffer.from(bytes, 'hex')).error?.issues ?? []
+    expect(issue?.message, bytes).toMatch(/^the body is not (?:JSON|UTF-8)/)
   }
 })
 

@@ -21,6 +21,9 @@ function refusalOf(body: unknown): InvalidDeliveryError {
 
 const pathsOf = (error: InvalidDeliveryError) => error.issues.map((issue) => issue.path.join('.'))
 
+const { proxy: revoked, revoke } = Proxy.revocable({}, {})
+revoke()
+
 const textOf = (delivery: unknown) => JSON.stringify(delivery)
 const bytesOf = (text: string) => new TextEncoder().encode(text)
 
@@ -189,6 +192,7 @@ describe('the error', () => {
     ['a stream of Node.js', { async *[Symbol.asyncIterator]() {} }, [[]]],
     ['a bigint', 1n, [[]]],
     ['a symbol', Symbol('body'), [[]]],
+    ['a proxy that throws', revoked, [[]]],
     ['a function', () => lowEnergyDelivery(), [[]]],
     ['an empty object', {}, [['subscriptionId'], ['notification']]],
     [
@@ -410,14 +414,16 @@ describe('a schema that cannot answer', () => {
 
 describe('the message about many or long problems', () => {
   test('lists the first few and counts the rest', () => {
-    const error = parserFor(z.object({ scores: z.array(z.number()) })).safeParse(
-      deliveryOf('cxScoreUpdated', { scores: new Array(100_000).fill('x') }),
-    ).error
+    const parser = parserFor(z.object({ scores: z.array(z.number()) }))
+    const errorOf = (count: number) =>
+      parser.safeParse(deliveryOf('cxScoreUpdated', { scores: new Array(count).fill('x') })).error
+    const error = errorOf(100_000)
     expect(error?.message).toContain('scores[4]')
     expect(error?.message).not.toContain('scores[5]')
     expect(error?.message).toContain('; and 99995 more. The body')
     expect(error?.issues).toHaveLength(21)
     expect(error?.issues.at(-1)).toEqual({ path: [], message: 'and 99980 more issues' })
+    expect(errorOf(20)?.issues).toHaveLength(20)
   })
 
   test('marks what was cut, also where lines were joined', () => {
