@@ -61,7 +61,6 @@ async function main(): Promise<number> {
   }
 }
 
-/** Path of the program, in a virtual environment of its own. */
 async function installed(): Promise<string> {
   const program = join(venv, 'bin/schemathesis')
   if (existsSync(program)) return program
@@ -73,7 +72,6 @@ async function installed(): Promise<string> {
   return program
 }
 
-/** Resolves with the exit code. */
 function run(command: string, args: string[], options: SpawnOptions = {}): Promise<number> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { ...options, stdio: 'inherit' })

@@ -4,7 +4,6 @@
  */
 import type { Socket } from 'node:net'
 
-/** The end of a message's headers. */
 const headEnd = '\r\n\r\n'
 
 /**
@@ -36,7 +35,6 @@ function contentLength(head: string): number {
   return Number(length ?? 0)
 }
 
-/** A message with its body's length, ready to be written. */
 export function message(startLine: string, headers: Readonly<Record<string, string>>, body: string): string {
   const lines = Object.entries({ ...headers, 'content-length': String(Buffer.byteLength(body)) })
   return [startLine, ...lines.map(([name, value]) => `${name}: ${value}`), '', body].join('\r\n')

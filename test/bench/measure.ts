@@ -1,7 +1,6 @@
 /** How everything here is measured: side by side, in turns. */
 
 export interface Settings {
-  /** How often everything is measured. */
   readonly rounds: number
   /** For how long each subject runs in each round, in milliseconds. */
   readonly runMs: number
@@ -9,7 +8,6 @@ export interface Settings {
   readonly manyCalls: number
 }
 
-/** One figure for each round. */
 export type Figures = readonly number[]
 
 /** The same time in more and shorter rounds: what runs in one process alone needs no time to get going. */
@@ -64,7 +62,6 @@ export function ratioOf(ours: Figures, peers: Figures): Ratio {
   return { median, min: Math.min(...ratios), max: Math.max(...ratios), round: ratios.indexOf(median) }
 }
 
-/** What a number of calls took. */
 export interface Cost {
   readonly calls: number
   readonly elapsedMs: number
@@ -103,7 +100,6 @@ export async function callFor(
   return calls
 }
 
-/** Makes `count` calls, `concurrency` at a time. */
 export async function callTimes(
   count: number,
   concurrency: number,

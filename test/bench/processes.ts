@@ -3,17 +3,14 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
-/** What a process does on request, by name. */
 export type Functions = Readonly<Record<string, (argument: never) => unknown>>
 
 export interface StartOptions {
   /** What it finds in `process.argv` after its own name. */
   readonly args?: readonly string[]
-  /** Added to its environment. */
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** Another process. */
 export interface Remote<F extends Functions> {
   call<Name extends keyof F & string>(
     name: Name,

@@ -1,7 +1,6 @@
 /** The tables of the figures, for terminals and for Markdown. */
 import { type Cost, callsPerSecond, cpuNanosecondsPerCall, nanosecondsPerCall, ratioOf } from './measure.js'
 
-/** A figure beside that of another library. */
 export interface Comparison {
   readonly what: string
   readonly ours: string
@@ -13,7 +12,6 @@ export interface Comparison {
 /** What no user takes instead: it does only a part of the work, and shows how fast the whole could be at best. */
 const limits = ['undici pool.request', 'bare node:http', 'JSON.parse', 'a synced append', 'without the spool']
 
-/** A figure of the package alone. */
 export interface Fact {
   readonly what: string
   readonly ours: string
@@ -23,7 +21,6 @@ export interface Fact {
 
 export type Row = Comparison | Fact
 
-/** A unit that figures are shown in. */
 export type Unit = (figure: number) => string
 
 export const units = {
@@ -36,7 +33,6 @@ export const units = {
   bytes: (figure: number) => `${(figure / 2 ** 20).toFixed(1)} MB`,
 } as const satisfies Record<string, Unit>
 
-/** One side of what was measured. */
 export interface Aspect<T> {
   readonly figureOf: (measurement: T) => number
   readonly unit: Unit
@@ -80,7 +76,6 @@ export function comparisons<Peer extends string, T>(
   })
 }
 
-/** States a figure that has no measured peer. */
 export function fact(what: string, ours: string, instead: string): Fact {
   return { what, ours, instead }
 }

@@ -5,12 +5,15 @@ import { parseEnv } from 'node:util'
 import { NotificationClient } from 'notification-subscriber'
 import { startEmulator } from 'notification-subscriber/emulator'
 import { Agent } from 'undici'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, vi } from 'vitest'
 import { emulatorCommand } from '../../src/cli/emulator.js'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
 import { createCertificate } from '../support/certificates.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
+import { testWith } from '../support/test-with.js'
 import { call, type RunningEmulator, run, start, startEmulatorCommand } from './support.js'
+
+const test = testWith(temporaryFolder)
 
 async function subscribe({ listening }: RunningEmulator): Promise<number> {
   const { baseUrl, authUrl, domain, clientId, clientSecret, caFile } = listening
@@ -90,8 +93,7 @@ describe('notification-subscriber emulator', () => {
     expect(emulator.lines.slice(1).join('\n')).not.toContain(emulator.listening.clientSecret)
   })
 
-  test('with --write-env the variables are in the file and not on the terminal', async () => {
-    await using folder = await temporaryFolder()
+  test('with --write-env the variables are in the file and not on the terminal', async (folder) => {
     const file = join(folder.path, 'emulator.env')
     const running = await start(['emulator', '--write-env', file])
     await running.line(/^Ctrl-C/)
@@ -105,8 +107,7 @@ describe('notification-subscriber emulator', () => {
     expect(stdout).toContain(`node --env-file=${file} app.mjs`)
   })
 
-  test('a signal while it starts ends it in order, too', async () => {
-    await using folder = await temporaryFolder()
+  test('a signal while it starts ends it in order, too', async (folder) => {
     const running = await start(['emulator'], { env: { TMPDIR: folder.path } })
     const isStarting = async () =>
       (await readdir(folder.path)).some((name) => name.startsWith('notification-'))
@@ -116,8 +117,7 @@ describe('notification-subscriber emulator', () => {
     expect([code, stderr, await isStarting()]).toEqual([0, '', false])
   })
 
-  test('a reader that goes away ends it in order', async () => {
-    await using folder = await temporaryFolder()
+  test('a reader that goes away ends it in order', async (folder) => {
     const running = await start(['emulator', '--json', '--state', folder.path])
     const { baseUrl, caFile } = JSON.parse(await running.line(/listening/))
     running.child.stdout?.destroy()
@@ -132,8 +132,7 @@ describe('notification-subscriber emulator', () => {
 })
 
 describe('notification-subscriber emulator --state', () => {
-  test('keeps port, credentials, token and certificate, and not the address of the page', async () => {
-    await using folder = await temporaryFolder()
+  test('keeps port, credentials, token and certificate, and not the address of the page', async (folder) => {
     let first: RunningEmulator['listening']
     {
       await using emulator = await startEmulatorCommand('--state', folder.path)
@@ -154,8 +153,7 @@ describe('notification-subscriber emulator --state', () => {
     await subscribe(emulator)
   })
 
-  test('a certificate that ends within a week is made anew', async () => {
-    await using folder = await temporaryFolder()
+  test('a certificate that ends within a week is made anew', async (folder) => {
     const { tls, ca } = createCertificate({ validUntil: Date.now() + 6 * 24 * 60 * 60 * 1000 })
     const earlier = { port: 0, clientSecret: 'kept', password: 'kept, too', callbackToken: 'kept', tls, ca }
     await writeFile(join(folder.path, 'state.json'), JSON.stringify(earlier))
@@ -165,8 +163,7 @@ describe('notification-subscriber emulator --state', () => {
     await subscribe(emulator)
   })
 
-  test('a folder that an emulator uses is refused, but not one whose emulator was killed', async () => {
-    await using folder = await temporaryFolder()
+  test('a folder that an emulator uses is refused, but not one whose emulator was killed', async (folder) => {
     const first = await startEmulatorCommand('--state', folder.path)
     const refused = await run(['emulator', '--state', folder.path])
     expect([refused.code, refused.stdout]).toEqual([2, ''])
@@ -180,7 +177,7 @@ describe('notification-subscriber emulator --state', () => {
 })
 
 describe('what cannot work is one sentence and exit code 2', () => {
-  test.each(['/nowhere', '/dev/null'])('the temporary folder %s', async (TMPDIR) => {
+  test.for(['/nowhere', '/dev/null'])('the temporary folder %s', async (_folder, TMPDIR) => {
     vi.stubEnv('TMPDIR', TMPDIR)
     const { code, stdout, stderr } = await call(emulatorCommand, [])
     vi.unstubAllEnvs()
@@ -188,7 +185,7 @@ describe('what cannot work is one sentence and exit code 2', () => {
     expect(stderr).toMatch(/^\S.*TMPDIR/)
   })
 
-  test.each(['--port', '--page-port'])('%s that is taken', async (flag) => {
+  test.for(['--port', '--page-port'])('%s that is taken', async (_folder, flag) => {
     await using other = await startEmulator()
     const { port } = new URL(other.baseUrl)
     const { code, stdout, stderr } = await run(['emulator', flag, port])
@@ -198,11 +195,10 @@ describe('what cannot work is one sentence and exit code 2', () => {
 
   const { tls, ca } = createLoopbackCertificate()
   const other = createLoopbackCertificate()
-  test.each([
+  test.for([
     ['the key of another certificate', { tls: { ...tls, key: other.tls.key }, ca }],
     ['an authority that is none', { tls, ca: '-----BEGIN CERTIFICATE-----' }],
-  ])('a state.json with %s', async (_, certificate) => {
-    await using folder = await temporaryFolder()
+  ])('a state.json with %s', async (folder, [, certificate]) => {
     const file = join(folder.path, 'state.json')
     const state = { port: 0, clientSecret: 'a', password: 'b', callbackToken: 'c', ...certificate }
     await writeFile(file, JSON.stringify(state))

@@ -8,7 +8,6 @@ import { folderOfTest } from './support.js'
 
 const variables = { NOTIFICATION_DOMAIN: 'emulator', CALLBACK_TOKEN: 'from the emulator' }
 
-/** The path of a `.env` with this text. */
 async function dotEnv(text?: string): Promise<string> {
   const file = join(await folderOfTest(), '.env')
   if (text !== undefined) await writeFile(file, text, { mode: 0o644 })

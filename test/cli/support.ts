@@ -14,7 +14,6 @@ import { temporaryFolder } from '../support/temporary-folder.js'
 const program = ['--import', 'tsx', fileURLToPath(new URL('../../src/cli/index.ts', import.meta.url))]
 
 export interface Finished {
-  /** Exit code. */
   code: number | null
   stdout: string
   stderr: string
@@ -24,7 +23,6 @@ export interface RunOptions {
   env?: Record<string, string>
 }
 
-/** A terminal that keeps what was printed. */
 export function recordingTerminal(json = false): { terminal: Terminal; lines: string[] } {
   const lines: string[] = []
   const output = { write: (text: string) => lines.push(text.replace(/\n$/, '')) } as never
@@ -47,7 +45,6 @@ export async function call(
   }
 }
 
-/** Runs a command to its end. */
 export async function run(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
   return (await start(args, options)).finished
 }
@@ -64,7 +61,6 @@ export async function runInShell(args: readonly string[], redirection: string): 
   return { code, stdout, stderr }
 }
 
-/** A command that runs. */
 export interface Running {
   readonly child: ChildProcess
   /** The lines of standard output so far. */

@@ -15,7 +15,6 @@ const env = {
   NOTIFICATION_CLIENT_SECRET: 'a+b',
 }
 
-/** The paths of what is refused. */
 function problemsOf(options: unknown, environment: unknown): string[] {
   try {
     NotificationClient.fromEnv(options as object, environment as typeof env)

@@ -54,7 +54,6 @@ test('the rules ask for metrics and labels of the example, as the table of the p
   }
 })
 
-/** The values of a label that the rules ask for. */
 const askedFor = (label: string) =>
   selectors.filter((selector) => selector.label === label).flatMap(({ values }) => values)
 
@@ -68,7 +67,6 @@ test('the events of the rules are in the tables of events', () => {
   for (const event of events) expect(page).toContain(`| \`${event}\` |`)
 })
 
-/** The members of the union `KeeperProblemCode`. */
 function problemCodes(): string[] {
   const file = join(root, 'src/keeper/types.ts')
   const source = ts.createSourceFile(file, readFileSync(file, 'utf8'), ts.ScriptTarget.Latest, true)

@@ -21,10 +21,8 @@ export interface CodeBlock {
   readonly given?: readonly string[]
 }
 
-/** Every page with code blocks. */
 export const pages = ['README.md', 'examples/README.md', ...pagesIn('docs')]
 
-/** The blocks of a page. */
 export function markdownBlocks(file: string): CodeBlock[] {
   const text = readFileSync(join(root, file), 'utf8')
   const headingAbove = (line: number) =>
@@ -38,7 +36,6 @@ export function markdownBlocks(file: string): CodeBlock[] {
   )
 }
 
-/** The blocks of every docstring in src/. */
 export function docstringBlocks(): CodeBlock[] {
   return numbered(
     docstrings().flatMap(({ file, line, name, text }) =>

@@ -126,7 +126,6 @@ describe('the programs of README.md, of docs/ and of docstrings', () => {
   })
 })
 
-/** The name of the block whose assertion is turned into its opposite. */
 function failing(name: string): string {
   return `${name}, failing`
 }

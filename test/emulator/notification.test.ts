@@ -1,13 +1,15 @@
 import { documentedNotificationTypes, parseDelivery } from 'notification-subscriber'
 import { type EmulatedNotification, startEmulator } from 'notification-subscriber/emulator'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { InvalidRequestError } from '../../src/errors.js'
 import { failureOf } from '../support/failure.js'
 import { expectPage, problemsIn } from '../support/message-page.js'
+import { testWith } from '../support/test-with.js'
 import { created, Receiver } from './support.js'
 
-test('every documented type needs no more than a user, and is valid', async () => {
-  await using emulator = await startEmulator()
+const test = testWith(startEmulator)
+
+test('every documented type needs no more than a user, and is valid', async (emulator) => {
   await using receiver = await Receiver.start(emulator)
   for (const [category, types] of Object.entries(documentedNotificationTypes)) {
     await created(emulator, { types: category, users: 'bob', url: `${receiver.url}/${category}` })
@@ -25,8 +27,7 @@ test('every documented type needs no more than a user, and is valid', async () =
   )
 })
 
-test('fields that are given are delivered as they are, and the category may be another', async () => {
-  await using emulator = await startEmulator()
+test('fields that are given are delivered as they are, and the category may be another', async (emulator) => {
   await using receiver = await Receiver.start(emulator)
   await created(emulator, { types: 'call-score', url: receiver.url })
   const given = { payload: { username: 'carol' }, id: 'n1', time: 5, ver: '2.0' }
@@ -35,8 +36,7 @@ test('fields that are given are delivered as they are, and the category may be a
   expect(emulator.callbacks).toMatchObject([{ type: 'lowEnergyAgentOpened', username: 'alice' }])
 })
 
-test('a payload that changes while its callback waits is delivered as it was', async () => {
-  await using emulator = await startEmulator()
+test('a payload that changes while its callback waits is delivered as it was', async (emulator) => {
   await using receiver = await Receiver.start(emulator)
   await created(emulator, { url: receiver.url })
   const payload = { score: 1 }
@@ -61,8 +61,7 @@ const problems = {
   'a field that does not exist': { version: '2' },
 }
 
-test('what cannot be delivered is refused, with the place and the reason of each problem', async () => {
-  await using emulator = await startEmulator()
+test('what cannot be delivered is refused, with the place and the reason of each problem', async (emulator) => {
   const messages: Record<string, string> = {}
   for (const [name, changes] of Object.entries(problems)) {
     const notification = { type: 'cxScoreUpdated', username: 'a', ...changes } as EmulatedNotification

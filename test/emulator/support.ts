@@ -116,7 +116,6 @@ export interface ReceivedCallback {
   path: string
   headers: IncomingHttpHeaders
   body: { subscriptionId: number; notification: { id: string; time: number; ver: string } }
-  /** The body as it came. */
   text: string
 }
 

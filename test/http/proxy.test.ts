@@ -39,7 +39,6 @@ function clientOf(baseUrl: string): NotificationClient {
   })
 }
 
-/** Whether a server is reached without a proxy. */
 function bypasses(origin: string): boolean | undefined {
   vi.stubEnv('HTTPS_PROXY', 'http://proxy.example:3128')
   return configuredProxy()?.isBypassedFor(origin)

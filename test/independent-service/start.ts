@@ -83,7 +83,6 @@ const addressesSchema = z.object({ baseUrl: z.string(), authUrl: z.string(), con
 export interface IndependentService extends AsyncDisposable {
   readonly baseUrl: string
   readonly authUrl: string
-  /** A certificate for receivers on loopback, which the service trusts. */
   readonly tls: { readonly key: string; readonly cert: string }
   readonly ca: string
   readonly caFile: string

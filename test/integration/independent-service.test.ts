@@ -17,7 +17,6 @@ import { eventually } from '../support/eventually.js'
 import { listen, refusingPort } from '../support/listen.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
-/** Callbacks to this address fail. */
 const nowhere = `https://127.0.0.1:${refusingPort}`
 const token = 'secret-of-the-receiver'
 const tenant = 'tenant-of-the-receiver'
@@ -48,7 +47,6 @@ interface ReceiverOptions {
   readonly onInvalid?: (error: InvalidDeliveryError) => unknown
 }
 
-/** A receiver on loopback. */
 async function startReceiver({ tls }: IndependentService, options: ReceiverOptions = {}) {
   const receiver = new DeliveryReceiver({ secrets: { token }, onRefused: () => {}, ...options })
   const server = createServer(tls, toNodeHandler(receiver))
@@ -82,7 +80,6 @@ function routeVariables(routes: Routes = {}): Record<string, string> {
   return Object.fromEntries(variables)
 }
 
-/** Runs `check --json`. */
 async function check(service: IndependentService, { routes, isBasic }: Variant, ...flags: string[]) {
   const credentials = isBasic
     ? { NOTIFICATION_USERNAME: basic.username, NOTIFICATION_PASSWORD: basic.password }
@@ -148,7 +145,6 @@ class Keepers {
     })
   }
 
-  /** What the service has of this keeper. */
   async subscriptions() {
     const all = await this.#service.subscriptions()
     return all.filter(({ callbackUrl }) => callbackUrl === this.#callbackUrl)

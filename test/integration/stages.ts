@@ -27,7 +27,6 @@ export interface Stage {
   readonly script: (operation: Operation) => Script
 }
 
-/** A healthy answer in its three pieces. */
 const head = ({ status, body }: Operation) => `HTTP/1.1 ${status}\r\ncontent-length: ${body.length}\r\n\r\n`
 const whole = (operation: Operation) => head(operation) + operation.body
 const half = (text: string) => text.slice(0, text.length / 2)

@@ -4,13 +4,15 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { tracingChannel } from 'node:diagnostics_channel'
 import { ConfigurationError, InvalidRequestError } from 'notification-subscriber'
 import type { SubscriptionKeeper } from 'notification-subscriber/keeper'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, vi } from 'vitest'
 import { failureOf } from '../support/failure.js'
 import { expectPage } from '../support/message-page.js'
 import { recordingLogger } from '../support/recording-logger.js'
+import { testWith } from '../support/test-with.js'
 import { Bench, ownClient } from './bench.js'
 
-/** Why a keeper is not made. */
+const test = testWith(Bench.start)
+
 async function refusalOf(make: () => SubscriptionKeeper): Promise<ConfigurationError> {
   const error = await failureOf(Promise.resolve().then(make))
   return error instanceof ConfigurationError ? error : expect.fail(String(error))
@@ -18,8 +20,7 @@ async function refusalOf(make: () => SubscriptionKeeper): Promise<ConfigurationE
 
 const everyUser = { alice: 'first', bob: 'first', carol: 'first' }
 
-test('a sweep subscribes every user, each with a subscription of their own, and restores what the service ends', async () => {
-  await using bench = await Bench.start()
+test('a sweep subscribes every user, each with a subscription of their own, and restores what the service ends', async (bench) => {
   const keeper = bench.keeper()
   const nothing = { restored: 0, removed: 0, failed: [], problems: [] }
   expect(await keeper.sweep()).toEqual({ wanted: 3, active: 3, created: 3, ...nothing })
@@ -47,21 +48,22 @@ test('a sweep subscribes every user, each with a subscription of their own, and 
   expect(keeper.subscription('bob')?.restoredCount).toBe(1)
 })
 
-test.each<[string, (keeper: SubscriptionKeeper) => Promise<unknown>]>([
+test.for<[string, (keeper: SubscriptionKeeper) => Promise<unknown>]>([
   ['sweep', (keeper) => keeper.sweep({ allowRemoval: true } as object)],
   ['rotateParameters', (keeper) => keeper.rotateParameters({}, { onprogress() {} } as object)],
   ['unsubscribeAll', (keeper) => keeper.unsubscribeAll({ allowRemovals: true } as object)],
   ['sweep', (keeper) => keeper.sweep({ signal: 1_000 } as object)],
-])('options that a call does not know are refused by %s, which does nothing then', async (method, call) => {
-  await using bench = await Bench.start()
-  const keeper = bench.keeper()
-  await expect(call(keeper)).rejects.toThrow(InvalidRequestError)
-  await expect(call(keeper)).rejects.toThrow(new RegExp(`^${method} cannot do this: `))
-  expect(bench.emulator.requests).toEqual([])
-})
+])(
+  'options that a call does not know are refused by %s, which does nothing then',
+  async (bench, [method, call]) => {
+    const keeper = bench.keeper()
+    await expect(call(keeper)).rejects.toThrow(InvalidRequestError)
+    await expect(call(keeper)).rejects.toThrow(new RegExp(`^${method} cannot do this: `))
+    expect(bench.emulator.requests).toEqual([])
+  },
+)
 
-test('options that cannot work are refused together, each with what would do', async () => {
-  await using bench = await Bench.start()
+test('options that cannot work are refused together, each with what would do', async (bench) => {
   const wrong: object = {
     client: {},
     store: {},
@@ -76,14 +78,12 @@ test('options that cannot work are refused together, each with what would do', a
   await expectPage('keeper-options', { 'several problems at once': message })
 })
 
-test.each([null, 'compare'])('a store whose compareAndSet is %j is refused', async (compareAndSet) => {
-  await using bench = await Bench.start()
+test.for([null, 'compare'])('a store whose compareAndSet is %j is refused', async (bench, compareAndSet) => {
   const store: unknown = Object.assign(new Map(), { compareAndSet })
   expect(() => bench.keeper({ store: store as Map<string, string> })).toThrow(ConfigurationError)
 })
 
-test('a name with half a surrogate pair is refused, and has no record', async () => {
-  await using bench = await Bench.start()
+test('a name with half a surrogate pair is refused, and has no record', async (bench) => {
   const keeper = bench.keeper({ usernames: ['\ud800', '\ud801', 'alice'] })
   expect(await keeper.sweep()).toMatchObject({ active: 1, failed: [{}, {}] })
   expect(bench.problems.map(({ code }) => code)).toEqual(['ROSTER', 'ROSTER'])
@@ -91,23 +91,21 @@ test('a name with half a surrogate pair is refused, and has no record', async ()
 })
 
 describe('what the client would refuse', () => {
-  test.each([
+  test.for([
     'https://app.example.com',
     'https://App.example.com/n',
     'https://app.example.com/{tenant}',
     'https://app.example.com/n#top',
   ])(
     'as a callback URL, such as %s, the keeper refuses at once and in the same words',
-    async (callbackUrl) => {
-      await using bench = await Bench.start()
+    async (bench, callbackUrl) => {
       const { issues } = await refusalOf(() => bench.keeper({ callbackUrl }))
       const input = { notificationTypes: ['behavioral' as const], usernames: ['alice'], callbackUrl }
       await expect(bench.client.createSubscription(input)).rejects.toMatchObject({ issues })
     },
   )
 
-  test('for every user is a problem, where a client of the user’s own decides that when it is called', async () => {
-    await using bench = await Bench.start()
+  test('for every user is a problem, where a client of the user’s own decides that when it is called', async (bench) => {
     const keeper = bench.keeper({ client: ownClient(bench.client), callbackUrl: 'http://127.0.0.1:3011/n' })
     const { failed } = await keeper.sweep()
     expect(failed).toHaveLength(3)
@@ -122,10 +120,9 @@ describe('what the client would refuse', () => {
 })
 
 describe('without callbacks, or with callbacks that fail', () => {
-  test('errors of callbacks are on the console, too, because the gap would be lost', async () => {
+  test('errors of callbacks are on the console, too, because the gap would be lost', async (bench) => {
     const written = vi.spyOn(console, 'error').mockReturnValue()
     onTestFinished(() => written.mockRestore())
-    await using bench = await Bench.start()
     const fail = () => {
       throw new Error('no database')
     }
@@ -137,13 +134,12 @@ describe('without callbacks, or with callbacks that fail', () => {
     ])
   })
 
-  test.each(['the console', 'the logger'])(
+  test.for(['the console', 'the logger'])(
     'gaps and problems are lines of %s, with the name of the keeper and times as numbers',
-    async (where) => {
+    async (bench, where) => {
       const written = vi.spyOn(console, 'error').mockReturnValue()
       onTestFinished(() => written.mockRestore())
       const logger = recordingLogger()
-      await using bench = await Bench.start()
       const isConsole = where === 'the console'
       await bench.restored({ onGap: undefined, onProblem: undefined, logger: isConsole ? undefined : logger })
       const time = expect.any(Number)
@@ -162,8 +158,7 @@ describe('without callbacks, or with callbacks that fail', () => {
   )
 })
 
-test('the store holds no secret, and no key a username', async () => {
-  await using bench = await Bench.start()
+test('the store holds no secret, and no key a username', async (bench) => {
   const keeper = bench.keeper({ parameters: { token: 'sesame-1' }, headers: { 'x-key': 'sesame-2' } })
   await keeper.sweep()
   expect([...bench.store.keys()].join()).not.toMatch(/alice|bob|carol/)
@@ -171,8 +166,7 @@ test('the store holds no secret, and no key a username', async () => {
 })
 
 describe('the keeper', () => {
-  test('runs in the context in which it was constructed, and never in that of a request', async () => {
-    await using bench = await Bench.start()
+  test('runs in the context in which it was constructed, and never in that of a request', async (bench) => {
     const context = new AsyncLocalStorage<string>()
     const seen = new Set<string | undefined>()
     const see = () => seen.add(context.getStore())
@@ -199,8 +193,7 @@ describe('the keeper', () => {
     expect([...seen]).toEqual(['own'])
   })
 
-  test('publishes each sweep on a tracing channel', async () => {
-    await using bench = await Bench.start()
+  test('publishes each sweep on a tracing channel', async (bench) => {
     const contexts: unknown[] = []
     const channel = tracingChannel('notification-subscriber:sweep')
     const asyncEnd = (context: unknown) => contexts.push(context)
@@ -212,8 +205,7 @@ describe('the keeper', () => {
     ])
   })
 
-  test('names a user that the client refuses to subscribe, and subscribes the others', async () => {
-    await using bench = await Bench.start()
+  test('names a user that the client refuses to subscribe, and subscribes the others', async (bench) => {
     let usernames = ['alice', 'no,body']
     const keeper = bench.keeper({ usernames: () => usernames })
     const { active, failed } = await keeper.sweep()
@@ -225,8 +217,7 @@ describe('the keeper', () => {
     expect(keeper.status().problems).toEqual([])
   })
 
-  test('has at most 100 parameters and headers, also after a rotation', async () => {
-    await using bench = await Bench.start()
+  test('has at most 100 parameters and headers, also after a rotation', async (bench) => {
     const options = { parameters: values(60), headers: values(41, 'h') }
     expect(() => bench.keeper(options)).toThrow(ConfigurationError)
     const keeper = bench.keeper({ parameters: values(60) })

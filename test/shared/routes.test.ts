@@ -3,7 +3,6 @@ import { ConfigurationError, NotificationClient, type Route, type Routes } from 
 import { describe, expect, test } from 'vitest'
 import { baseUrl, credentials, fakeService } from '../support/fake-service.js'
 
-/** The paths of what is refused. */
 function problemsOf(routes: unknown): string[] {
   try {
     new NotificationClient({ baseUrl, auth: credentials, routes: routes as Routes })

@@ -30,7 +30,6 @@ import {
   until,
 } from './support.js'
 
-/** The name of a dead letter, unless the fields say otherwise. */
 function fileName(fields: Partial<FileFields> & { readonly id: number }): string {
   return nameOf({ kind: 'stuck', lastId: fields.id, count: 1, size: 9, oldestAt: 5, ...fields })
 }

@@ -36,7 +36,6 @@ export async function spoolFolder() {
   ) => openSpool({ path, onDamaged: (damage) => damages.push(damage), ...options }, files)
   return {
     path,
-    /** What its spools reported. */
     damages,
     /** Opens a spool that logs nothing and does nothing with deliveries, unless the options say otherwise. */
     open,
@@ -78,7 +77,6 @@ export const never = () => new Promise<never>(() => {})
 
 const token = 'a-secret-of-tests'
 
-/** Keeps a body that is no delivery, for a reason. */
 export function keepInvalid(spool: Pick<DeliverySpool, 'keepInvalid'>, body: unknown): Promise<void> {
   return spool.keepInvalid(
     new InvalidDeliveryError('no', { issues: [{ path: ['x', 0], message: 'm' }], body }),
@@ -132,7 +130,6 @@ export function realTime(ms: number): Promise<void> {
   return new Promise((resolve) => setRealTimeout(resolve, ms))
 }
 
-/** Resolves when the condition holds. */
 export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await realTime(2)
 }
@@ -172,7 +169,6 @@ export function unmount(path: string): void {
   execFileSync('umount', ['-l', path])
 }
 
-/** Why a folder cannot be opened. */
 export async function refusalOf(path: string): Promise<ConfigurationError> {
   const error = await openSpool({ path }).catch((reason) => reason)
   expect(error).toBeInstanceOf(ConfigurationError)

@@ -19,7 +19,6 @@ export interface CertificateOptions {
   readonly selfSigned?: boolean
 }
 
-/** A new authority, and a certificate for a server. */
 export function createCertificate(options: CertificateOptions): {
   ca: string
   tls: { key: string; cert: string }

@@ -7,7 +7,6 @@ export async function failureOf(promise: Promise<unknown>): Promise<unknown> {
   return result.status === 'rejected' ? result.reason : expect.fail('should have failed')
 }
 
-/** An error of the network layer. */
 export const networkError = (fields: object, message = 'what the network says') =>
   Object.assign(new Error(message), fields)
 

@@ -32,7 +32,6 @@ export interface FakeService {
   readonly calls: RecordedCall[]
   /** Answers token requests; `count` is 1 for the first. */
   onToken: Answer
-  /** Answers everything else. */
   onCall: Answer
   client(options?: Partial<NotificationClientOptions>): NotificationClient
 }

@@ -6,7 +6,6 @@ import { describe, expect, test } from 'vitest'
 import { eventually } from './eventually.js'
 
 let keys = 0
-/** A key that no other test has used. */
 export function newKey(): string {
   keys += 1
   return `conformance ${process.pid} ${keys}`

@@ -9,7 +9,6 @@ interface Entry {
 export class NaiveStore implements RedisStore {
   readonly entries = new Map<string, Entry>()
 
-  /** What is stored now, by key. */
   get values(): Record<string, string> {
     const present = [...this.entries].filter(([, { expiresAt }]) => expiresAt > Date.now())
     return Object.fromEntries(present.map(([key, { value }]) => [key, value]))

@@ -59,7 +59,6 @@ export class RedisServer implements AsyncDisposable {
     this.#running().kill('SIGSTOP')
   }
 
-  /** Lets a stopped process go on. */
   resume(): void {
     this.#running().kill('SIGCONT')
   }

@@ -5,7 +5,6 @@ import { vi } from 'vitest'
 import { environmentWith } from '../consumers/support/run.js'
 
 export interface ProgramOptions {
-  /** Where the program runs. */
   readonly folder: string
   readonly variables?: Readonly<Record<string, string>>
   /** Gets every line that it prints, at once. */

@@ -38,7 +38,6 @@ export class ScriptedServer implements AsyncDisposable {
     await Promise.all([...this.#open].map((socket) => once(socket, 'close')))
   }
 
-  /** Refuses connections from now on. */
   async refuse(): Promise<void> {
     this.#server.close()
     await once(this.#server, 'close')

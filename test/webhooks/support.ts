@@ -24,7 +24,6 @@ export const authenticated = { token: 'the-current-secret' }
 
 const body = JSON.stringify(lowEnergyDelivery())
 
-/** A callback with a delivery. */
 export const post = (headers: CallbackRequest['headers'] = authenticated): CallbackRequest => ({
   method: 'POST',
   headers,
@@ -113,7 +112,6 @@ interface Answer {
   readonly length: number
 }
 
-/** Every way for a callback to reach a receiver, by name. */
 export const transports: readonly [name: string, open: (receiver: DeliveryReceiver) => Promise<Transport>][] =
   [
     [

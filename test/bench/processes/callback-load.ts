@@ -26,7 +26,6 @@ export interface AnswerTimes {
 
 let connections: readonly Connection[] = []
 
-/** A connection with one request at a time. */
 class Connection {
   readonly #socket: Socket
   #onAnswer: (error?: Error) => void = () => {}
@@ -80,12 +79,10 @@ const functions = {
   open: async ({ port, count }: { port: number; count: number }) => {
     connections = await Promise.all(Array.from({ length: count }, () => Connection.open(port)))
   },
-  /** Sends the same delivery for some time. */
   sendFor: (runMs: number): Promise<number> => {
     const endsAt = performance.now() + runMs
     return sendOverAll(() => (performance.now() < endsAt ? signed : undefined))
   },
-  /** Sends the same delivery for some time, and measures how long each answer takes. */
   timeFor: async (runMs: number): Promise<AnswerTimes> => {
     const endsAt = performance.now() + runMs
     const times: number[] = []
@@ -102,7 +99,6 @@ const functions = {
     times.sort((a, b) => a - b)
     return { answered: times.length, p99Ms: times[Math.floor(times.length * 0.99)] ?? Number.NaN }
   },
-  /** Sends the same delivery that many times. */
   sendTimes: (times: number): Promise<number> => {
     let left = times
     return sendOverAll(() => (left-- > 0 ? signed : undefined))

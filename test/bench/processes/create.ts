@@ -35,7 +35,6 @@ const headers = {
 
 const keepAlive = { keepAlive: true, maxSockets: maxConnections }
 
-/** Resolves with the new subscription's id. */
 type Create = () => Promise<unknown>
 
 const creators = {

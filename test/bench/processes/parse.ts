@@ -6,7 +6,6 @@ import { type Cost, costOf } from '../measure.js'
 import { serve } from '../processes.js'
 import { compiledAjv, zodDelivery } from '../validators.js'
 
-/** Reads a body, or throws. */
 type Parse = (body: string) => unknown
 
 export type Parser = keyof typeof parsers

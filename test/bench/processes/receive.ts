@@ -92,7 +92,6 @@ const functions = {
     deliveries = 0
     since = { cpu: process.cpuUsage(), at: performance.now() }
   },
-  /** What there was since it began. */
   cost: (): Cost => {
     const { user, system } = process.cpuUsage(since.cpu)
     return { calls: deliveries, elapsedMs: performance.now() - since.at, cpuMicros: user + system }

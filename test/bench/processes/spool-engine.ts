@@ -14,7 +14,6 @@ import { serve } from '../processes.js'
 
 type Deliver = () => unknown
 
-/** What both have in common. */
 interface Spool {
   readonly size: number
   keep(notification: unknown, context: { readonly delivery: object }): Promise<void>
@@ -28,7 +27,6 @@ interface KeepRun {
 }
 interface DrainRun {
   readonly count: number
-  /** How many are kept at the same time. */
   readonly together: number
 }
 

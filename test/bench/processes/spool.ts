@@ -33,7 +33,6 @@ async function elapsed(work: () => Promise<unknown>): Promise<number> {
 
 const functions = {
   port: () => (server.address() as AddressInfo).port,
-  /** Resolves when what was received is delivered. */
   settle: async () => {
     while (spool.size > 0) await new Promise((resolve) => setTimeout(resolve, 10))
   },

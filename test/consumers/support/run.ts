@@ -5,7 +5,6 @@ import type { Readable } from 'node:stream'
 /** What the tests' own runner sets would change what the programs under test do. */
 const ofTheRunner = /^(VITEST|NODE_ENV|NODE_OPTIONS|TEST$|DEV$|PROD$|MODE$|SSR$|BASE_URL$)/
 
-/** Starts a command without input. */
 export function start(
   command: string,
   args: readonly string[],

@@ -20,7 +20,6 @@ async function post(action: string, body: object): Promise<{ status: number; ans
   return { status: response.status, answer }
 }
 
-/** The first event that a page gets. */
 async function snapshot() {
   const response = await fetch(`${emulator.pageUrl}events`)
   let text = ''

@@ -25,7 +25,6 @@ async function open(query = ''): Promise<IncomingMessage> {
   return stream.setEncoding('utf8')
 }
 
-/** The events of a stream until it ends. */
 async function* eventsOf(stream: IncomingMessage): AsyncGenerator<PageEvent> {
   let text = ''
   for await (const piece of stream) {

@@ -6,10 +6,13 @@ import { parseEnv, promisify } from 'node:util'
 import { AxeBuilder } from '@axe-core/playwright'
 import { startEmulator } from 'notification-subscriber/emulator'
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { temporaryFolder } from '../../support/temporary-folder.js'
+import { testWith } from '../../support/test-with.js'
 import { CuttableProxy } from './cuttable-proxy.js'
 import { launchChromium, openPage, World } from './support.js'
+
+const test = testWith(World.start)
 
 let browser: Browser
 
@@ -22,7 +25,6 @@ afterAll(() => browser.close())
 const timeLine = (page: Page) => page.locator('#time-line-list')
 const subscriptions = (page: Page) => page.locator('#subscriptions-list')
 const details = (page: Page) => page.getByRole('region', { name: 'Details' })
-/** A row of one of the lists. */
 const row = (page: Page, text: RegExp) => page.locator('.list a.row').filter({ hasText: text })
 const choose = (page: Page, name: RegExp) => page.getByRole('radio', { name }).check()
 const openTab = (page: Page, name: string) => page.getByRole('navigation').getByRole('link', { name }).click()
@@ -37,8 +39,7 @@ const clipboard = { permissions: ['clipboard-read', 'clipboard-write'] }
 const copiedIn = (page: Page) => page.evaluate<string>('navigator.clipboard.readText()')
 
 describe('the page', () => {
-  test('says what to do while nothing has happened, and copies the environment with the secret in it', async () => {
-    await using world = await World.start()
+  test('says what to do while nothing has happened, and copies the environment with the secret in it', async (world) => {
     const page = await world.open(browser, clipboard)
     await page.getByText('Nothing has happened yet').waitFor()
     await page.getByText('No subscription yet').waitFor()
@@ -68,8 +69,7 @@ describe('the page', () => {
     expect(await page.content()).not.toContain('of-the-terminal')
   })
 
-  test('shows a subscription of a real client, and a notification sent by the form answered 204', async () => {
-    await using world = await World.start()
+  test('shows a subscription of a real client, and a notification sent by the form answered 204', async (world) => {
     const page = await world.open(browser)
     await world.subscribe('alice')
     await row(page, /alice #1/).waitFor()
@@ -89,8 +89,8 @@ describe('the page', () => {
     expect([...world.origins]).toEqual([new URL(world.pageUrl).origin])
   })
 
-  test('says before and after sending that no subscription matches, and why a payload cannot be sent', async () => {
-    await using world = await World.start('alice')
+  test('says before and after sending that no subscription matches, and why a payload cannot be sent', async (world) => {
+    await world.subscribe('alice')
     const page = await world.open(browser)
     await sendByForm(page, 'mallory')
     await page.getByText('No active subscription is for behavioral of mallory.').waitFor()
@@ -104,8 +104,7 @@ describe('the page', () => {
     await page.getByText('No active subscription is for call-score of mallory.').waitFor()
   })
 
-  test('says first why a callback failed, and with which secret it was sent', async () => {
-    await using world = await World.start()
+  test('says first why a callback failed, and with which secret it was sent', async (world) => {
     await world.subscribe('alice', { token: 'secret-of-the-receiver' })
     await world.subscribe('bob')
     const page404 =
@@ -129,8 +128,8 @@ describe('the page', () => {
     await row(page, /status 401: see callback\.refused in the receiver's log/).waitFor()
   })
 
-  test('shows what the emulator answered to a create, and leads to the subscription that it made', async () => {
-    await using world = await World.start('alice')
+  test('shows what the emulator answered to a create, and leads to the subscription that it made', async (world) => {
+    await world.subscribe('alice')
     const page = await world.open(browser)
     await row(page, /create #1/).click()
     await details(page).getByText("The emulator's answer").waitFor()
@@ -146,8 +145,7 @@ describe('the page', () => {
       .toEqual([expect.stringMatching(/create #1/)])
   })
 
-  test('shows the end of a subscription with the three failures before it, and their answers', async () => {
-    await using world = await World.start()
+  test('shows the end of a subscription with the three failures before it, and their answers', async (world) => {
     const page = await world.open(browser)
     await world.subscribe('alice')
     for (const body of ['first reason', 'second reason']) world.answers.push({ status: 500, body })
@@ -168,8 +166,8 @@ describe('the page', () => {
     await details(page).getByText('It ended because three callbacks in a row failed.').waitFor()
   })
 
-  test('shows an end by three failures in red wherever it stands, and another end nowhere in red', async () => {
-    await using world = await World.start('alice')
+  test('shows an end by three failures in red wherever it stands, and another end nowhere in red', async (world) => {
+    await world.subscribe('alice')
     world.answers.push(...Array.from({ length: 3 }, () => ({ status: 500, body: '' })))
     await world.notify('alice', 3)
     await world.subscribe('bob')
@@ -199,8 +197,8 @@ describe('the page', () => {
     }
   })
 
-  test('shows the callbacks of one notification together', async () => {
-    await using world = await World.start('alice')
+  test('shows the callbacks of one notification together', async (world) => {
+    await world.subscribe('alice')
     await world.subscribe('alice', {}, '/other')
     world.answers.push({ status: 500, body: '' })
     await world.notify('alice')
@@ -217,8 +215,8 @@ describe('the page', () => {
     expect(await groups.count()).toBe(0)
   })
 
-  test('sends a callback again by one click, to its subscription only', async () => {
-    await using world = await World.start('alice')
+  test('sends a callback again by one click, to its subscription only', async (world) => {
+    await world.subscribe('alice')
     await world.subscribe('alice', {}, '/other')
     world.answers.push({ status: 500, body: '' })
     await world.notify('alice')
@@ -239,9 +237,8 @@ describe('the page', () => {
     await expect.poll(() => page.getByLabel('Payload').inputValue()).toContain('"number": 0')
   })
 
-  test('copies a callback and a request as curl, which do the same again', async () => {
+  test('copies a callback and a request as curl, which do the same again', async (world) => {
     await using folder = await temporaryFolder()
-    await using world = await World.start()
     await world.subscribe('alice', { token: "it's secret" })
     await world.notify('alice')
     await writeFile(`${folder.path}/emulator-ca.pem`, world.emulator.ca)
@@ -265,8 +262,8 @@ describe('the page', () => {
     })
   })
 
-  test('revokes tokens: the next call is refused once, and then succeeds', async () => {
-    await using world = await World.start('alice')
+  test('revokes tokens: the next call is refused once, and then succeeds', async (world) => {
+    await world.subscribe('alice')
     const page = await world.open(browser)
     await page.getByRole('button', { name: 'Revoke tokens' }).click()
     await row(page, /Access tokens revoked/).waitFor()
@@ -275,8 +272,7 @@ describe('the page', () => {
     expect(world.emulator.subscriptions).toHaveLength(2)
   })
 
-  test('does not show a 409 to an identical subscription as a failure, but one to an overlap, and says why', async () => {
-    await using world = await World.start()
+  test('does not show a 409 to an identical subscription as a failure, but one to an overlap, and says why', async (world) => {
     const page = await world.open(browser)
     await world.subscribe('alice')
     for (const usernames of [['alice'], ['alice', 'bob']]) {
@@ -302,8 +298,8 @@ describe('the page', () => {
       .toEqual(['409', '409', '409'])
   })
 
-  test('plans faults, and lifts one of them', async () => {
-    await using world = await World.start('alice')
+  test('plans faults, and lifts one of them', async (world) => {
+    await world.subscribe('alice')
     const page = await world.open(browser)
     await openTab(page, 'Faults')
     await page.getByLabel('How often').selectOption('until I lift it')
@@ -325,8 +321,8 @@ describe('the page', () => {
     await page.getByText('The next 2 token requests: status 503').waitFor()
   })
 
-  test('ends a subscription, and fails the next callback of one', async () => {
-    await using world = await World.start('alice')
+  test('ends a subscription, and fails the next callback of one', async (world) => {
+    await world.subscribe('alice')
     const page = await world.open(browser)
     await row(page, /alice #1/).click()
     await page.getByRole('button', { name: 'Fail its next callback' }).click()
@@ -339,8 +335,9 @@ describe('the page', () => {
     await page.getByText('No subscription yet.').waitFor()
   })
 
-  test('filters the time line by kind and by text', async () => {
-    await using world = await World.start('alice', 'bob')
+  test('filters the time line by kind and by text', async (world) => {
+    await world.subscribe('alice')
+    await world.subscribe('bob')
     world.answers.push({ status: 500, body: 'out of order' })
     await world.notify('alice')
     await world.notify('bob')
@@ -367,8 +364,8 @@ describe('the page', () => {
     await expect.poll(() => rows.count()).toBe(5)
   })
 
-  test('pauses and clears the time line, and shows again what was cleared after a reload', async () => {
-    await using world = await World.start('alice')
+  test('pauses and clears the time line, and shows again what was cleared after a reload', async (world) => {
+    await world.subscribe('alice')
     const page = await world.open(browser)
     const rows = timeLine(page).locator('a.row')
     await expect.poll(() => rows.count()).toBe(2)
@@ -388,8 +385,8 @@ describe('the page', () => {
     await expect.poll(() => rows.count()).toBe(6)
   })
 
-  test('says when the emulator has ended, that another start has another address, and why nothing was copied', async () => {
-    await using world = await World.start('alice')
+  test('says when the emulator has ended, that another start has another address, and why nothing was copied', async (world) => {
+    await world.subscribe('alice')
     const page = await world.open(browser, {}, '#entry-2')
     await world.emulator.close()
     await page.getByText('This emulator has ended.').waitFor()
@@ -398,8 +395,8 @@ describe('the page', () => {
     await page.getByText('The emulator does not answer. Is it still running?').waitFor()
   })
 
-  test('has an address for every entry and subscription, which a reload and the back button keep', async () => {
-    await using world = await World.start('alice')
+  test('has an address for every entry and subscription, which a reload and the back button keep', async (world) => {
+    await world.subscribe('alice')
     await world.notify('alice')
     const page = await world.open(browser, {}, '#subscription-1')
     const heading = () => page.locator('#details-heading').textContent()
@@ -416,8 +413,8 @@ describe('the page', () => {
     await expect.poll(heading).toBe('Gone')
   })
 
-  test('has everything again after a reload, and says when older entries are not shown', async () => {
-    await using world = await World.start('alice')
+  test('has everything again after a reload, and says when older entries are not shown', async (world) => {
+    await world.subscribe('alice')
     await world.notify('alice', 3)
     await world.subscribe('bob')
     world.emulator.endSubscription(2)
@@ -434,8 +431,8 @@ describe('the page', () => {
     await page.getByText('Ended 1', { exact: true }).waitFor()
   })
 
-  test('shows what came before it was ready to listen', async () => {
-    await using world = await World.start('alice')
+  test('shows what came before it was ready to listen', async (world) => {
+    await world.subscribe('alice')
     const page = await world.open(browser)
     // The page's effects wait for a timer; its events do not.
     await page.addInitScript(`
@@ -447,8 +444,8 @@ describe('the page', () => {
     await page.getByText('Live', { exact: true }).waitFor()
   })
 
-  test('says that it is live only when it shows every entry', async () => {
-    await using world = await World.start('alice')
+  test('says that it is live only when it shows every entry', async (world) => {
+    await world.subscribe('alice')
     const page = await world.open(browser)
     // The first snapshot comes after the connection, when the test says so.
     await page.addInitScript(`
@@ -471,8 +468,7 @@ describe('the page', () => {
     expect(await timeLine(page).locator('a.row').count()).toBe(2)
   })
 
-  test('masks secrets until one switch shows them, for this tab', async () => {
-    await using world = await World.start()
+  test('masks secrets until one switch shows them, for this tab', async (world) => {
     await world.subscribe('alice', { token: 'a-secret-of-the-receiver' })
     await world.notify('alice')
     const page = await world.open(browser)
@@ -490,8 +486,7 @@ describe('the page', () => {
     expect(await page.content()).not.toContain('a-secret-of-the-receiver')
   })
 
-  test('continues by itself after a lost connection, with the entries of the meantime', async () => {
-    await using world = await World.start()
+  test('continues by itself after a lost connection, with the entries of the meantime', async (world) => {
     await using proxy = await CuttableProxy.listen()
     const page = await world.open(browser, { proxy: { server: proxy.url } })
     await world.subscribe('alice')
@@ -507,8 +502,8 @@ describe('the page', () => {
     expect(await timeLine(page).locator('a.row').count()).toBe(4)
   })
 
-  test('can be used by the keyboard alone', async () => {
-    await using world = await World.start('alice')
+  test('can be used by the keyboard alone', async (world) => {
+    await world.subscribe('alice')
     await world.notify('alice')
     const page = await world.open(browser)
     const focused = () => page.evaluate('document.activeElement.id')
@@ -560,10 +555,9 @@ describe('the page', () => {
   const missingIcons = `[...document.querySelectorAll('use')].map(({ href }) => href.baseVal)
     .filter((href) => !document.querySelector(href))`
 
-  test.each(['light', 'dark'] as const)(
+  test.for(['light', 'dark'])(
     'has no violation that axe finds, in %s, wide and narrow',
-    async (colorScheme) => {
-      await using world = await World.start()
+    async (world, colorScheme) => {
       const found: string[] = []
       const check = async (page: Page, state: string) => {
         const axe = new AxeBuilder({ page })
@@ -608,10 +602,9 @@ describe('the page', () => {
     },
   )
 
-  test.each([1280, 390, 360])(
+  test.for([1280, 390, 360])(
     'hides and cuts nothing, and breaks inside no word, at %i pixels',
-    async (width) => {
-      await using world = await World.start()
+    async (world, width) => {
       const tenant = (name: string) => `/api/v2/tenants/${name}/notifications?team=support&source=${name}`
       const parameters = { 'a-parameter-with-a-long-name': 'secret' }
       for (const name of ['acme', 'globex']) {
@@ -664,10 +657,10 @@ describe('the page', () => {
     },
   )
 
-  test.each([1440, 1000])(
+  test.for([1440, 1000])(
     'gives details the widest pane at %i pixels, and the subscriptions the narrowest',
-    async (width) => {
-      await using world = await World.start('alice')
+    async (world, width) => {
+      await world.subscribe('alice')
       const page = await world.open(browser, { viewport: { width, height: 800 } }, '#entry-1')
       const widthOf = async (name: string) =>
         (await page.getByRole('region', { name, exact: true }).boundingBox())?.width ?? 0
@@ -682,8 +675,7 @@ describe('the page', () => {
     },
   )
 
-  test('stays usable with 10,000 subscriptions, and finds one among them', async () => {
-    await using world = await World.start()
+  test('stays usable with 10,000 subscriptions, and finds one among them', async (world) => {
     const { emulator } = world
     const authorization = `Basic ${btoa(`${emulator.username}:${emulator.password}`)}`
     for (let i = 0; i < 10_000; i++) {
@@ -709,8 +701,7 @@ describe('the page', () => {
     await expect.poll(() => subscriptions(page).locator('a.row').count()).toBe(1)
   })
 
-  test('stays usable while thousands of requests arrive: a click opens one, and a scrolled list keeps its place', async () => {
-    await using world = await World.start()
+  test('stays usable while thousands of requests arrive: a click opens one, and a scrolled list keeps its place', async (world) => {
     const page = await world.open(browser)
     const { emulator } = world
     const rows = timeLine(page).locator('a.row')

@@ -37,9 +37,7 @@ export class World {
   /** What the receiver answers next; 204 when there is none. */
   readonly answers: Reaction[]
   readonly pageUrl: string
-  /** What went wrong in the page. */
   readonly problems: string[] = []
-  /** Where the page sent requests. */
   readonly origins = new Set<string>()
   readonly #receiver: Receiver
   #opened: AsyncDisposable | undefined
@@ -53,12 +51,9 @@ export class World {
     this.pageUrl = emulator.pageUrl ?? ''
   }
 
-  /** With a subscription for each of these users. */
-  static async start(...usernames: string[]): Promise<World> {
+  static async start(): Promise<World> {
     const emulator = await startEmulator({ page: true })
-    const world = new World(emulator, await Receiver.start(emulator))
-    for (const username of usernames) await world.subscribe(username)
-    return world
+    return new World(emulator, await Receiver.start(emulator))
   }
 
   /** The callbacks that arrived: path, headers that the service sends, and body. */

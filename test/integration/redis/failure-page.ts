@@ -15,7 +15,6 @@ export interface StoredUser {
 export interface Standing {
   readonly username: string
   readonly isWanted: boolean
-  /** What exists at the service. */
   readonly subscriptions: readonly {
     readonly id: number
     readonly types: readonly string[]
@@ -24,15 +23,12 @@ export interface Standing {
   }[]
   /** The record in the store; one that expires is none. */
   readonly record: StoredUser | undefined
-  /** Whether the index in the store has the name. */
   readonly isIndexed: boolean
-  /** Ids by process. */
   readonly known: Readonly<Record<string, number | undefined>>
 }
 
 export interface FailureParts {
   readonly seed: number
-  /** What failed. */
   readonly text: string
   readonly standings: readonly Standing[]
   readonly keepers: KeeperProcesses

@@ -37,7 +37,6 @@ export interface Span {
 /** What a keeper is asked to do: the answer is its report, or what it knows. */
 export type KeeperCommand = 'known' | 'sweep' | { readonly rotateTo: number }
 
-/** What a keeper knows. */
 export interface Known {
   readonly status: KeeperStatus
   readonly subscriptions: readonly ({ readonly username: string } & KeptSubscription)[]
@@ -74,7 +73,6 @@ export class KeeperProcesses implements AsyncDisposable {
   readonly clockStartedAt: number
   /** What they wrote on their standard streams, each line with the name of its process. */
   readonly output: string[] = []
-  /** All that ever ran. */
   readonly lives: ProcessLife[] = []
   /** When a process with each newer configuration had begun, in milliseconds since 1970. */
   readonly deployments: { readonly configuration: number; readonly at: number }[] = []
@@ -146,7 +144,6 @@ export class KeeperProcesses implements AsyncDisposable {
     return `sesame-${configuration}`
   }
 
-  /** The process in a place. */
   lifeOf(index: number): ProcessLife {
     return this.#place(index).life
   }

@@ -3,13 +3,11 @@ import type { Emulator, RecordedRequest } from 'notification-subscriber/emulator
 import type { SubscriptionHistory } from './subscription-history.js'
 
 export interface KeeperRequest {
-  /** The process that sent it. */
   readonly process: string
   readonly kind: 'create' | 'recreate' | 'update' | 'unsubscribe'
   readonly username: string
   /** The subscription that is to be changed, or was made. */
   readonly subscriptionId: number | undefined
-  /** The token that is to be associated. */
   readonly token: string | undefined
   /** When it arrived, in milliseconds since 1970. */
   readonly from: number

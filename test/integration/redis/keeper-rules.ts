@@ -9,9 +9,7 @@ import type { KeeperRequest } from './keeper-requests.js'
 export interface Records {
   readonly requests: readonly KeeperRequest[]
   readonly lives: readonly ProcessLife[]
-  /** When a process with each configuration had begun. */
   readonly deployments: readonly { readonly configuration: number; readonly at: number }[]
-  /** When each user stood on the roster. */
   readonly wanted: ReadonlyMap<string, readonly Span[]>
 }
 

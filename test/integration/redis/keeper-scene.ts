@@ -298,7 +298,6 @@ export class Scene implements AsyncDisposable {
     return this.emulator.subscriptions.filter(({ subscriptionId }) => !ids.has(subscriptionId))
   }
 
-  /** Gaps and problems that began. */
   async #reportedSoFar(): Promise<KeeperReport[]> {
     return (await this.keepers.reports()).filter(
       (each) => each.kind === 'gap' || (each.kind === 'problem' && !each.resolved),
@@ -322,7 +321,6 @@ export class Scene implements AsyncDisposable {
     )
   }
 
-  /** Whether a subscription of this user ended in that time. */
   #isTrue({ username, lastProvenAt = 0, restoredAt }: KeeperGap): boolean {
     return this.history.of(username).some(({ endedAt = Number.POSITIVE_INFINITY }) => {
       const at = this.#fast(endedAt)

@@ -11,7 +11,6 @@ interface Link {
 }
 
 export interface RelayOptions {
-  /** The port of the server, on 127.0.0.1. */
   readonly port: number
   /** How much later answers arrive, in milliseconds. Default: 0. */
   readonly answerDelayMs?: number | undefined
@@ -26,7 +25,6 @@ export interface RelayOptions {
  */
 export class Relay implements AsyncDisposable {
   readonly port: number
-  /** The port of the server, on 127.0.0.1. */
   target: number
   readonly #server: Server
   readonly #sockets = new Set<Socket>()

@@ -13,7 +13,6 @@ export class RosterHistory {
     for (const name of names) this.#begin(name)
   }
 
-  /** A user leaves, and a new or former user joins. */
   change(random: Random): void {
     const gone = [...this.wanted.keys()].filter((name) => !this.names.has(name))
     // As a rule the one who came last: a create for them may be in flight just now.

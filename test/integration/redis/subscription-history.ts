@@ -37,7 +37,6 @@ export class SubscriptionHistory {
     return this.lifetimes.filter(({ subscription }) => subscription.usernames.includes(username))
   }
 
-  /** The times between two subscriptions of a user. */
   inactivitiesOf(username: string): Inactivity[] {
     return this.of(username).flatMap(({ createdAt: to }, index, all) => {
       const from = all[index - 1]?.endedAt

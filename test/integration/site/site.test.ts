@@ -48,7 +48,6 @@ const files = () =>
 const textOf = (file: string) => readFileSync(join(folder, file), 'utf8')
 const titleOf = (page: string) => /^# (.+)$/m.exec(readFileSync(page, 'utf8'))?.[1]?.replaceAll('`', '')
 
-/** The first page of a kind of pages. */
 function first(kind: string): string {
   return files().find((file) => file.startsWith(`${kind}/`)) ?? `no page in ${kind}/`
 }

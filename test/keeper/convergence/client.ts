@@ -18,7 +18,6 @@ import type { KeeperClient } from 'notification-subscriber/keeper'
 import type { ModelService } from './service.js'
 import type { VirtualProcess } from './virtual-process.js'
 
-/** What becomes of a request. */
 export interface NetworkOutcome {
   /**
    * - `status`: the service answers with an error; `garbled`: it does what it is asked, and the answer cannot be read
@@ -61,7 +60,6 @@ export interface Network {
   readonly hasWrongRoutes: boolean
   /** What update and unsubscribe answer for an id that no active subscription has. */
   readonly statusOfEnded: number
-  /** Called with each request as it is sent. */
   send(request: SentRequest): NetworkOutcome
   latencyMs(): number
 }

@@ -41,13 +41,11 @@ function processEvent<Details extends object>(
   }
 }
 
-/** Users who can be wanted. */
 export const pool = Array.from({ length: 16 }, (_, index) => `agent${index}`)
 const user = fc.oneof(
   { weight: 5, arbitrary: fc.constantFrom(...pool.slice(0, 4)) },
   { weight: 1, arbitrary: fc.constantFrom(...pool) },
 )
-/** How long a fault lasts. */
 const forMs = fc.oneof(
   fc.integer({ min: 100, max: 5_000 }),
   fc.integer({ min: 5_000, max: 3 * minute }),

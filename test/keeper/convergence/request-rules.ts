@@ -9,7 +9,6 @@ export interface Surroundings {
   readonly service: ModelService
   readonly store: ModelStore
   readonly nodes: readonly unknown[]
-  /** All requests before. */
   readonly requests: readonly SentRequest[]
   /** When something happened that may need requests. */
   readonly causesMs: readonly number[]
@@ -103,7 +102,6 @@ function needless(world: Surroundings, { kind, username = '' }: SentRequest) {
     : 'every call for this user was answered'
 }
 
-/** The requests since a time. */
 function newest(requests: readonly SentRequest[], fromMs: number): SentRequest[] {
   const first = requests.findLastIndex(({ atMs }) => atMs < fromMs) + 1
   return requests.slice(first)

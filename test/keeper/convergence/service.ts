@@ -8,7 +8,6 @@ export interface CreateRequest {
   readonly parameters: Readonly<Record<string, string>>
 }
 
-/** Another app shares the service. */
 export type Owner = 'keeper' | 'another app'
 
 export interface ModelSubscription {
@@ -113,7 +112,6 @@ export class ModelService {
     return this.#activeByUser.get(username) ?? []
   }
 
-  /** The active subscription with this id. */
   find(id: number): ModelSubscription | undefined {
     const subscription = this.subscriptions[this.#indexOf(id)]
     return subscription?.endedAtMs === undefined ? subscription : undefined

@@ -55,7 +55,6 @@ export class ModelStore {
     if (mode !== 'hanging') for (const happen of this.#waiting.splice(0)) happen()
   }
 
-  /** The process no longer reaches the store. */
   cutOff(process: VirtualProcess): void {
     this.#cutOff.add(process)
   }
@@ -64,7 +63,6 @@ export class ModelStore {
     if (this.#cutOff.delete(process)) this.#noteFault()
   }
 
-  /** Loses everything. */
   forget(): void {
     this.#entries.clear()
     this.#noteLoss()
@@ -91,7 +89,6 @@ export class ModelStore {
     this.#keep(key, text)
   }
 
-  /** Every operation on the key fails. */
   breakKey(key: string): void {
     this.#brokenKeys.add(key)
   }

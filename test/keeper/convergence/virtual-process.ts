@@ -43,7 +43,6 @@ export class VirtualProcess {
   readonly #held: (() => void)[] = []
   readonly #random: () => number
   #fuse: Fuse | undefined
-  /** Called when it is killed. */
   onDeath: () => void = () => {}
 
   constructor(name: string, time: VirtualTime, random: () => number) {
@@ -226,7 +225,6 @@ function virtualPbkdf2(...args: unknown[]): void {
   process.receive(60, () => callback(null, hash.subarray(0, Number(keyLength))))
 }
 
-/** The virtual process whose code runs now. */
 export function currentProcess(): VirtualProcess | undefined {
   return current.getStore()
 }

@@ -26,7 +26,6 @@ export interface Configuration {
 export interface WorldOptions {
   readonly seed: number
   readonly usernames: readonly string[]
-  /** How many processes are to run. */
   readonly processes?: number
   readonly hasCompareAndSet?: boolean
   readonly isStoreSynchronous?: boolean
@@ -34,7 +33,6 @@ export interface WorldOptions {
   readonly keeper?: Partial<SubscriptionKeeperOptions>
 }
 
-/** A process with its keeper. */
 export interface Node {
   readonly process: VirtualProcess
   readonly keeper: SubscriptionKeeper
@@ -94,16 +92,13 @@ export class World implements Network {
   readonly stopping = new Set<VirtualProcess>()
   /** Whether the service has begun anew: an id may be of another user than the record says. */
   areIdsGivenAnew = false
-  /** Configurations of earlier deployments. */
   readonly formerConfigurations: Configuration[] = []
   /** The users for which the service refuses everything. */
   readonly refused = new Set<string>()
   hasWrongRoutes = false
   statusOfEnded = 404
   hadWrongRoutes = false
-  /** Whether callbacks of the service fail. */
   isReceiverBroken = false
-  /** The processes that are alive. */
   readonly nodes: Node[] = []
   readonly requests: SentRequest[] = []
   /** The rosters that processes were given, the oldest first. */
@@ -126,7 +121,6 @@ export class World implements Network {
   haveClocksJumped = false
   /** When something happened that may need requests: events, and processes that started. */
   readonly causesMs: number[] = []
-  /** How many processes there have been. */
   processCount = 0
   #secrets = 1
 
@@ -177,7 +171,6 @@ export class World implements Network {
     if (!this.wanted.has(username)) this.wanted.set(username, this.time.nowMs)
   }
 
-  /** The subscriptions of users end without a word. */
   end(usernames: readonly string[]): void {
     for (const { id } of usernames.flatMap((name) => this.subscriptionsOf(name)))
       this.service.end(id, 'service')
@@ -265,7 +258,6 @@ export class World implements Network {
     return this.gaps.map(({ what: { username, cause } }) => `${username} ${cause}`)
   }
 
-  /** The ids of the active subscriptions, by user. */
   get ids(): Record<string, number> {
     return Object.fromEntries(
       this.service.active('keeper').map(({ id, usernames }) => [usernames.join(), id]),

@@ -19,7 +19,6 @@ export class Load {
   readonly #options: LoadOptions
   readonly #pool: Pool
   readonly #over: Promise<unknown>
-  /** How many callbacks were begun. */
   sent = 0
   #isStopped = false
 

@@ -1,7 +1,6 @@
 import type { Server } from 'node:net'
 import { listen } from '../../../support/listen.js'
 
-/** A server of a framework under test. */
 export interface RunningServer {
   readonly origin: string
   /** Takes no more requests, and resolves when the last one is answered. */

@@ -66,7 +66,6 @@ keeper.start()
 // A test run that is interrupted leaves no keeper behind.
 process.on('disconnect', () => process.exit())
 
-/** What the test asks. */
 process.on(
   'message',
   async ({ id, command }: { id: number; command: 'known' | 'sweep' | { token: string } }) => {
