@@ -136,7 +136,7 @@ class RunningCall {
   attemptedSince = 0
   /** Number of attempts that were sent and whose outcome is unknown. */
   lostAttempts = 0
-  /** How many of them were answered 503. */
+  /** How many of them were answered 503 or 408. */
   busyAttempts = 0
   /** HTTP status of the last attempt's answer. */
   status: number | undefined
@@ -358,7 +358,7 @@ function answerOf(
 }
 
 /**
- * Reads `Retry-After`, seconds or an HTTP date (RFC 9110 section 10.2.3), as milliseconds from now.
+ * Reads `Retry-After`, seconds or an HTTP date (RFC 9110 section 10.2.3), as milliseconds from now. Some servers send a fraction.
  *
  * @param sent - the server's `Date`: its clock and ours may differ
  */
@@ -366,14 +366,14 @@ function parseRetryAfterMs(value: string | undefined, sent: string | undefined):
   const text = value?.trim()
   if (text === undefined || text.length > 100) return undefined
   // A value with more digits is ignored: it would be centuries.
-  if (/^\d{1,10}$/.test(text)) return Number(text) * 1_000
+  if (/^\d{1,10}(?:\.\d{1,20})?$/.test(text)) return Math.ceil(Number(text) * 1_000)
   const at = parseDate(text)
   return Number.isNaN(at) ? undefined : Math.max(0, at - (parseDate(sent) || Date.now()))
 }
 
 /** An HTTP date in one of its three forms (RFC 9110 section 5.6.7), or `NaN`. */
 function parseDate(text = ''): number {
-  // It begins with the name of a day. Without this check Date.parse would read "1.5" or "-1" as years.
+  // It begins with the name of a day. Without this check Date.parse would read "-1" as a year.
   if (!/^[A-Z][a-z]{2,8},? /.test(text)) return Number.NaN
   // The form of C's `asctime` has no zone, and is GMT like the others.
   return Date.parse(/\d\d:\d\d \d{4}$/.test(text) ? `${text} GMT` : text)

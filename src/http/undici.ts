@@ -59,9 +59,7 @@ export function undiciTransport(options: {
 
 async function openOwn(ca: string | undefined): Promise<Transport> {
   const { Agent, Pool, ProxyAgent, buildConnector } = await loadUndici()
-  const { createSecureContext } = await import('node:tls')
-  // One context for all connections, so that the authorities are parsed once.
-  const tls = ca === undefined ? {} : { secureContext: createSecureContext({ ca: await trustedWith(ca) }) }
+  const tls = await tlsOptions(ca)
   const proxy = configuredProxy()
   const sockets = new Set<Socket>()
   // The client's deadline covers the whole call; undici's own timeouts could end it earlier.
@@ -114,6 +112,22 @@ async function loadUndici(): Promise<Undici> {
     const message = `is missing, and undici, which is used without one, cannot be loaded. ${advice} (${messageOf(error)})`
     const refuse = configurationError('The client has nothing to send requests with')
     throw refuse([{ path: ['dispatcher'], message }], { cause: error })
+  }
+}
+
+/** How long one address of a host may take, in milliseconds: a lost packet, and the round trip to another continent. */
+const addressMs = 2_000
+
+/**
+ * The options of connections. Node.js itself gives an address 250 ms if the host has another one, such as one of IPv6 without a
+ * route: too little for a distant server. One context for all connections, so that the authorities are parsed once.
+ */
+export async function tlsOptions(ca: string | undefined) {
+  const { getDefaultAutoSelectFamilyAttemptTimeout } = await import('node:net')
+  const { createSecureContext } = await import('node:tls')
+  return {
+    autoSelectFamilyAttemptTimeout: Math.max(addressMs, getDefaultAutoSelectFamilyAttemptTimeout()),
+    ...(ca !== undefined && { secureContext: createSecureContext({ ca: await trustedWith(ca) }) }),
   }
 }
 

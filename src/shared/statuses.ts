@@ -73,8 +73,8 @@ export const isInvalidInput = oneOf(400, 409, 422)
 /** Of a receiver: the body was refused before the receiver had it. */
 export const isBodyRefused = oneOf(400, 413, 415)
 
-/** The server has no time: another attempt may succeed. */
-export const isBusy = oneOf(429, 503)
+/** The server has no time, or not yet: another attempt may succeed. */
+export const isBusy = oneOf(408, 425, 429, 503)
 
 export const isServerError: Meaning = (status) => status >= 500
 
@@ -83,10 +83,11 @@ const isUnprocessed = oneOf(501, 505, 511)
 
 /**
  * The outcome is unknown: every other server error. Also 503, which proxies answer after they have passed the request
- * on, and their own statuses, such as 520 to 527 and 599.
+ * on, their own statuses, such as 520 to 527 and 599, and 408, by which platforms end work that takes too long.
  */
-export const isOutcomeOpen: Meaning = (status) => isServerError(status) && !isUnprocessed(status)
+export const isOutcomeOpen: Meaning = (status) =>
+  oneOf(408)(status) || (isServerError(status) && !isUnprocessed(status))
 
 /** Shows how the service treats the request: not its load, its state or the credentials. */
 export const isAboutRequest: Meaning = (status) =>
-  !oneOf(401, 403, 408, 429)(status) && (!isServerError(status) || oneOf(501)(status))
+  !isAboutCredentials(status) && !isBusy(status) && (!isServerError(status) || oneOf(501)(status))

@@ -3,11 +3,11 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
-import { createServer as createTcpServer } from 'node:net'
+import net, { createServer as createTcpServer } from 'node:net'
 import { type DispatcherLike, NotificationClient } from 'notification-subscriber'
 import { Agent, Dispatcher, MockAgent } from 'undici'
 import { MockAgent as MockAgent6 } from 'undici6'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { eventually } from '../support/eventually.js'
 import { failureOf } from '../support/failure.js'
 import { baseUrl, subscription } from '../support/fake-service.js'
@@ -262,6 +262,23 @@ describe('on a loopback server', () => {
     expect(connections).toBe(32)
     await client.close()
     await eventually(() => expect(open.size).toBe(0))
+  })
+
+  test.each([
+    { told: 250, addressMs: 2_000 },
+    { told: 5_000, addressMs: 5_000 },
+  ])('where Node.js gives an address $told ms, each has $addressMs ms', async ({ told, addressMs }) => {
+    const before = net.getDefaultAutoSelectFamilyAttemptTimeout()
+    net.setDefaultAutoSelectFamilyAttemptTimeout(told)
+    const connect = vi.spyOn(net, 'connect')
+    onTestFinished(() => {
+      net.setDefaultAutoSelectFamilyAttemptTimeout(before)
+      connect.mockRestore()
+    })
+    await using client = clientOf(await serve((_request, response) => response.writeHead(204).end()))
+    await client.unsubscribe(1)
+    const [[options] = []]: unknown[][] = connect.mock.calls
+    expect(options).toMatchObject({ autoSelectFamilyAttemptTimeout: addressMs })
   })
 
   test('connections that broke are not kept until the client is closed', async () => {

@@ -7,7 +7,7 @@ import type { Environment } from '../../client/environment.js'
 import { durationInWords } from '../../emulator/words.js'
 import { toConnectionError } from '../../http/connection-error.js'
 import { proxyVariables } from '../../http/proxy.js'
-import { trustedWith } from '../../http/undici.js'
+import { tlsOptions } from '../../http/undici.js'
 import { nextAfterConnection } from '../next-step.js'
 import { type CheckStep, failed, passed, skipped } from './step.js'
 
@@ -45,7 +45,7 @@ async function certificateOf(host: string, port: number, ca: string | undefined)
     timeout: connectTimeoutMs,
     // A server name is a host name, never an IP address (RFC 6066 section 3).
     ...(isIP(host) === 0 && { servername: host }),
-    ...(ca !== undefined && { ca: await trustedWith(ca) }),
+    ...(await tlsOptions(ca)),
   })
   socket.once('timeout', () => {
     const message = `connect timeout after ${durationInWords(connectTimeoutMs)}`
