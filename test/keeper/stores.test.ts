@@ -350,6 +350,22 @@ test('a write that is repeated after a lost answer, and answered `false`, is fou
   expect(world.time.nowMs).toBeLessThan(10 * second)
 })
 
+test('a claim whose write got no answer delays its user by seconds, because nothing was sent', async () => {
+  const unanswered = new Set<string>()
+  const store = storeWith((kept) => ({
+    compareAndSet(key, expected, value) {
+      const isWritten = kept.swap(key, expected, value)
+      if (value.includes('"claim"') && unanswered.size < unanswered.add(key).size) throw new Error('late')
+      return isWritten
+    },
+  }))
+  const world = worldOf({ users: 20, keeper: { store } })
+  const { report } = await swept(world)
+  expect(unanswered.size).toBe(20)
+  expect(report).toMatchObject({ active: 20, created: 20, failed: [] })
+  expect(world.time.nowMs).toBeLessThan(20 * second)
+})
+
 test('a slow store costs time, and nothing else', async () => {
   const world = await settledWorld({ users: 5 })
   world.store.mode = 'slow'

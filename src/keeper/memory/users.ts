@@ -21,6 +21,8 @@ class KnownUser {
   /** The last known text in the store, and since when it has not changed; monotonic. */
   text: string | undefined
   unchangedSince = longAgo
+  /** A text that may be in the store, because its write got no answer: if it has a claim, nothing was sent. */
+  unanswered: string | undefined
   record: UserRecord | undefined
   /** What the user continues with whose record another process has removed. */
   removed: UserRecord | undefined
@@ -96,7 +98,8 @@ export class Users {
   async read(user: KnownUser): Promise<UserRecord | undefined> {
     const { problems, schedule } = this.#parts
     const known = user.record
-    const { text, value } = await this.#get(user.username)
+    const { text, value: stored } = await this.#get(user.username)
+    const value = stored && text === user.unanswered ? { ...stored, claim: undefined } : stored
     const isNew = text !== user.text
     if (isNew) Object.assign(user, { text, unchangedSince: now() })
     if (value !== undefined) {
@@ -156,11 +159,11 @@ export class Users {
 
   async #replace(user: KnownUser, text: string, record: UserRecord | undefined): Promise<void> {
     const ttlMs = record === undefined ? day : undefined
+    user.unanswered = text
     if (!(await this.#parts.store.compareAndSet(user.key, user.text, text, ttlMs)))
       throw new Collision(collisionMessage)
     this.#track(user, record)
-    user.text = text
-    user.removed = undefined
+    Object.assign(user, { text, removed: undefined, unanswered: undefined })
     user.unchangedSince = user.readSince = now()
   }
 
