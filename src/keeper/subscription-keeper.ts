@@ -1,7 +1,7 @@
 /** Keeps a roster of users subscribed: see {@link SubscriptionKeeper}. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { channelFor, traced } from '../shared/tracing.js'
-import { abortReason } from '../shared/waits.js'
+import { untilAborted } from '../shared/waits.js'
 import type { UpdateSubscriptionParametersInput } from '../subscriptions/schemas.js'
 import { basicsOf } from './basics.js'
 import { Queue, type SweepRequest } from './loop/queue.js'
@@ -222,14 +222,4 @@ export class SubscriptionKeeper implements AsyncDisposable {
       `${method} has done nothing, and this process knows no user: ${reason}. Call it again later.`,
     )
   }
-}
-
-function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return promise
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(abortReason(signal))
-    signal.addEventListener('abort', onAbort, { once: true })
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
-    if (signal.aborted) onAbort()
-  })
 }

@@ -144,7 +144,7 @@ describe('a keeper on watch', () => {
     expect(statesOf(node)).toEqual({ agent0: 'active', agent1: 'active' })
   })
 
-  test('has stopped when the roster has answered, or after eleven seconds', async () => {
+  test('has stopped without the answer of a roster that ignores its signal', async () => {
     let answers = 0
     const usernames = async () => {
       await new Promise((resolve) => setTimeout(resolve, 20 * second))
@@ -158,7 +158,7 @@ describe('a keeper on watch', () => {
     expect(answers).toBe(1)
     await world.settled(node, (keeper) => keeper.stop())
     expect(answers).toBe(1)
-    expect(world.time.nowMs).toBeLessThan(15 * minute + 22 * second)
+    expect(world.time.nowMs).toBeLessThan(15 * minute + 12 * second)
     await world.time.advance(hour)
     expect(answers).toBe(2)
   })
@@ -178,6 +178,15 @@ describe('a keeper on watch', () => {
     node.process.run(() => node.keeper.start())
     await world.time.advance(5 * minute)
     expect(world.service.active('keeper')).toHaveLength(100)
+  })
+
+  test('with a low rate has stopped in a second', async () => {
+    const world = worldOf({ users: 20, keeper: { maxRequestsPerSecond: 0.1 } })
+    const node = world.start()
+    await world.time.advance(15 * second)
+    await world.settled(node, (keeper) => keeper.stop())
+    expect(world.time.nowMs).toBeLessThan(17 * second)
+    expect(world.requests).toHaveLength(2)
   })
 
   test('gives calls in flight time for their answer when it is stopped', async () => {

@@ -112,7 +112,8 @@ export class Limiter {
     // The rate is of all processes together; an eighth less for each other one, because their requests may coincide.
     const { count } = this.#processes
     this.#nextFrom = leavesFrom + this.#spacingMs * (count + (count - 1) / 8)
-    if (leavesFrom > now()) await delay(Math.ceil(leavesFrom - now()))
+    // In short waits, so that a low rate does not hold up a stop.
+    while (!run.isStopped && leavesFrom > now()) await delay(Math.min(1_000, Math.ceil(leavesFrom - now())))
     const mayEnter = !run.isStopped && this.#circuit.enter(username)
     if (!mayEnter) this.leave(username)
     return mayEnter

@@ -108,7 +108,7 @@ export class Queue {
     const ended = Promise.allSettled([...this.#inFlight, ...this.#sweepCalls, ...this.#background])
     if (!(await settlesWithin(stopTimeoutMs, ended))) {
       run.calls.abort(new Error(unansweredMessage))
-      // What still hangs is a store, a roster or a client of the user.
+      // What still hangs is a store or a client of the user.
       await settlesWithin(stopGraceMs, ended)
     }
     this.#sweepCalls.clear()

@@ -1,5 +1,5 @@
 /** Reads the roster, rejects implausible ones, and updates users and index. */
-import { withTimeLimit } from '../../shared/waits.js'
+import { untilAborted, withTimeLimit } from '../../shared/waits.js'
 import { reasonOf } from '../reporter.js'
 import { day, delay, now, withPauses } from '../timing.js'
 import type { Parts, User } from './users.js'
@@ -80,9 +80,11 @@ export class RosterReader {
     const stopped = this.#stopping.signal
     // Not AbortSignal.timeout: Node.js 20 collects one that only `any` knows, and it never aborts.
     const signal = AbortSignal.any([stopped, failed.signal])
-    const answer = (): unknown => (typeof usernames === 'function' ? usernames({ signal }) : usernames)
+    const answer = async (): Promise<unknown> =>
+      typeof usernames === 'function' ? usernames({ signal }) : usernames
     try {
-      const list = await withTimeLimit(rosterTimeoutMs, answer, late)
+      // Also a function that ignores its signal does not hold up a stop.
+      const list = await withTimeLimit(rosterTimeoutMs, () => untilAborted(answer(), stopped), late)
       if (!Array.isArray(list)) throw new TypeError(`it is ${kindOf(list)}, and no list`)
       // Copied first: `every` skips the holes of a list, and a list may change.
       const names: unknown[] = Array.from(list)
