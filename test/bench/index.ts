@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util'
 import type { Settings } from './measure.js'
 import { buildPackage, installPeers } from './prepare.js'
 import { publish } from './publish.js'
-import { asText, type Row } from './report.js'
+import { asMarkdown, type Row } from './report.js'
 
 /** Loaded when the package is built and the peers are there. */
 const parts: Readonly<Record<string, () => Promise<(settings: Settings) => Promise<Row[]>>>> = {
@@ -56,5 +56,5 @@ for (const name of positionals.length > 0 ? positionals : Object.keys(parts)) {
   if (measure) rows.push(...(await measure(settings)))
 }
 const machine = `Node.js ${process.version}, ${cpus().length} × ${cpus()[0]?.model}`
-console.log(`${asText(rows)}\n\n${machine}`)
+console.log(`${asMarkdown(rows)}\n\n${machine}`)
 if (options.publish) await publish(rows, machine, `npm run bench -- ${process.argv.slice(2).join(' ')}`)

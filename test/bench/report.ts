@@ -1,4 +1,4 @@
-/** The tables of the figures, for terminals and for Markdown. */
+/** The tables of the figures. */
 import { type Cost, callsPerSecond, cpuNanosecondsPerCall, nanosecondsPerCall, ratioOf } from './measure.js'
 
 export interface Comparison {
@@ -91,37 +91,13 @@ function significant(figure: number): string {
 const comparisonTitles = { what: 'what', ours: 'ours', peer: 'instead', ratio: 'ratio (min..max)' }
 const factTitles = { what: 'the package alone', ours: 'measured', instead: 'instead, not measured' }
 
-export function asText(rows: readonly Row[]): string {
-  return tablesOf(rows, (lines) => {
-    const widths = lines[0]?.map((_, column) => Math.max(...lines.map((cells) => cells[column]?.length ?? 0)))
-    return lines
-      .map((cells) =>
-        cells
-          .map((cell, column) => cell.padEnd(widths?.[column] ?? 0))
-          .join('  ')
-          .trimEnd(),
-      )
-      .join('\n')
-  })
-}
-
-export function asMarkdown(rows: readonly Row[]): string {
-  return tablesOf(rows, ([titles = [], ...lines]) =>
-    [titles, titles.map(() => '---'), ...lines].map((cells) => `|${cells.join('|')}|`).join('\n'),
-  )
-}
-
 /** A table of the comparisons, then one of the facts. */
-function tablesOf(rows: readonly Row[], tableOf: (lines: readonly (readonly string[])[]) => string): string {
-  return [
-    linesOf(comparisonTitles, rows.filter(isComparison)),
-    linesOf(
-      factTitles,
-      rows.filter((row): row is Fact => !isComparison(row)),
-    ),
-  ]
+export function asMarkdown(rows: readonly Row[]): string {
+  const facts = rows.filter((row): row is Fact => !isComparison(row))
+  return [linesOf(comparisonTitles, rows.filter(isComparison)), linesOf(factTitles, facts)]
     .filter(({ length }) => length > 1)
-    .map(tableOf)
+    .map(([titles = [], ...lines]) => [titles, titles.map(() => '---'), ...lines])
+    .map((lines) => lines.map((cells) => `|${cells.join('|')}|`).join('\n'))
     .join('\n\n')
 }
 

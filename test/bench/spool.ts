@@ -3,8 +3,8 @@ import { inTurns, type Settings } from './measure.js'
 import type { AnswerTimes, CallbackLoadFunctions } from './processes/callback-load.js'
 import type { SpoolFunctions } from './processes/spool.js'
 import type { SpoolEngineFunctions } from './processes/spool-engine.js'
-import { type Remote, withEach, withProcess } from './processes.js'
-import { type Aspect, comparisons, fact, type Row, units } from './report.js'
+import { withEach, withProcess } from './processes.js'
+import { type Aspect, comparisons, type Row, units } from './report.js'
 
 const connections = 64
 const without = 'without the spool'
@@ -51,7 +51,6 @@ export function spoolRows(settings: Settings): Promise<Row[]> {
       return [
         ...comparisons(`receive: ${what}`, measured, [without], [throughput]),
         ...comparisons(`time to answer: ${what}`, measured, [without], [answerTime]),
-        ...(await waitingRows(settings, remotes.ours)),
         ...(await engineRows(settings)),
       ]
     }),
@@ -92,19 +91,4 @@ async function engineRows(settings: Settings): Promise<Row[]> {
       return rows
     },
   )
-}
-
-async function waitingRows({ manyCalls }: Settings, server: Remote<SpoolFunctions>): Promise<Row[]> {
-  const what = `${manyCalls.toLocaleString('en')} deliveries wait in the spool`
-  const heap = await server.call('heapOfWaiting', manyCalls)
-  const { closeMs, openMs, left } = await server.call('reopen')
-  if (left !== manyCalls) throw new Error(`${left} of ${manyCalls} are left after a restart`)
-  const [close, open] = [closeMs, openMs].map((ms) => units.duration(ms * 1e6))
-  return [
-    fact(
-      what,
-      `${units.bytes(heap)} of heap; ${close} to close, ${open} to open`,
-      'an array, which is lost with the process',
-    ),
-  ]
 }

@@ -10,7 +10,8 @@ describe('another service on the same store', () => {
   test('begins anew: no id of the first is updated or ended there', async () => {
     const store = new Map<string, string>()
     await using lab = await Bench.start()
-    await lab.keeper({ store, usernames: agents(3) }).sweep()
+    const first = lab.keeper({ store, usernames: agents(3) })
+    await first.sweep()
     await using production = await Bench.start()
     for (const username of ['zoe', 'yan'])
       await production.client.createSubscription({
@@ -25,6 +26,7 @@ describe('another service on the same store', () => {
     expect(production.subscribed).toEqual({ ...others, ...own(agents(2)) })
     expect(await keeper.unsubscribeAll()).toMatchObject({ removed: 2 })
     expect(production.subscribed).toEqual(others)
+    expect(await first.sweep()).toMatchObject({ active: 3, created: 0, restored: 0 })
     expect(lab.subscribed).toEqual(own(agents(3)))
   })
 

@@ -287,15 +287,6 @@ describe('a token endpoint that does not answer', () => {
     expect(await second).toBe('token-2')
   })
 
-  test('a call may allow a token request more time than the client does', async () => {
-    service.onToken = async () => {
-      await vi.advanceTimersByTimeAsync(200)
-      return tokenAnswer('token')
-    }
-    const client = service.client({ timeoutMs: 100 })
-    expect(await client.getAccessToken({ timeoutMs: 300 })).toBe('token')
-  })
-
   test('a token request ends with the time of the call that began it', async () => {
     service.onToken = () => new Promise(() => {})
     const client = service.client({ timeoutMs: 100 })

@@ -201,24 +201,6 @@ describe('the log', () => {
   })
 })
 
-describe('payloads', () => {
-  const payloads = { cxScoreUpdated: z.object({ score: z.coerce.number() }) }
-
-  test('are checked and given to handlers as their schemas return them', async () => {
-    const scores: number[] = []
-    const problems: string[] = []
-    const receiver = new DeliveryReceiver({
-      secrets,
-      payloads,
-      onInvalid: ({ message }) => problems.push(message),
-    }).on('cxScoreUpdated', ({ payload }) => scores.push(payload.score))
-    await receiver.handle({ ...post(), body: deliveryOf('cxScoreUpdated', { score: '87' }) })
-    await receiver.handle({ ...post(), body: deliveryOf('cxScoreUpdated', { score: {} }) })
-    expect(scores).toEqual([87])
-    expect(problems).toEqual([expect.stringContaining('notification.payload.score')])
-  })
-})
-
 describe('the log line of a body that is no delivery', () => {
   const fieldsOf = async (body: unknown) => {
     const { logger, lines } = recordingLogger()

@@ -1,4 +1,4 @@
-/** What happens to keepers in ordinary deployments on a real Redis: a canary, rights, two environments. */
+/** What happens to keepers in ordinary deployments on a real Redis: a canary, and rights. */
 import { Redis } from 'ioredis'
 import { NotificationClient } from 'notification-subscriber'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
@@ -81,24 +81,5 @@ test('without the right to run scripts nothing is sent, and one problem says why
   } finally {
     app.disconnect()
     admin.disconnect()
-  }
-})
-
-test('two environments on one Redis know nothing of each other', async () => {
-  await using redis = await RedisServer.start()
-  await using production = await startEmulator()
-  await using lab = await startEmulator()
-  const connection = new Redis(redis.url)
-  try {
-    await using first = keeperOn(production, connection, ['alice', 'bob', 'carol'])
-    await using second = keeperOn(lab, connection, ['alice', 'dora'])
-    expect(await first.keeper.sweep()).toMatchObject({ active: 3, created: 3 })
-    expect(await second.keeper.sweep()).toMatchObject({ active: 2, created: 2, removed: 0 })
-    expect(await first.keeper.sweep()).toMatchObject({ active: 3, created: 0, restored: 0 })
-    expect(await second.keeper.unsubscribeAll()).toMatchObject({ removed: 2, failed: [] })
-    expect(production.subscriptions).toHaveLength(3)
-    expect([...first.problems, ...second.problems]).toEqual([])
-  } finally {
-    connection.disconnect()
   }
 })
