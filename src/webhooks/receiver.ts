@@ -1,6 +1,10 @@
 /** The receiver of callbacks, as an app uses it. `core.ts` answers them. */
 import * as z from 'zod'
-import type { DocumentedNotificationType } from '../notification-types.js'
+import type {
+  DocumentedNotificationType,
+  documentedNotificationTypes,
+  NotificationType,
+} from '../notification-types.js'
 import { objectWith } from '../shared/validation.js'
 import { settlesWithin } from '../shared/waits.js'
 import { closeServer } from './closing.js'
@@ -20,6 +24,15 @@ export interface CallbackRequest {
   /** The body as text, as bytes (any `ArrayBuffer` or view on one, in UTF-8) or already parsed. */
   readonly body: unknown
 }
+
+/**
+ * The words of the error about a type that is not known. With `${string}` no editor suggests them as a type.
+ *
+ * @inline
+ */
+type Expected<Type extends string> = Type extends NotificationType
+  ? `one that \`${Type}\` brings, such as ${(typeof documentedNotificationTypes)[Type][0]}${string}`
+  : `a documented type, or .on<string>(type, handler)${string}`
 
 /** A `DeliveryReceiver` with any payload schemas, from a module of either kind: ES or CommonJS. */
 export type CallbackReceiver = Pick<DeliveryReceiver, 'handle' | 'drain'>
@@ -65,13 +78,12 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    *
    * @throws `ConfigurationError` for a type that is no string, or a handler that is no function
    */
-  on<Type extends string = never>(
-    // The error about an unknown type ends with these words. With `${string}` no editor suggests them as a type.
-    type: string extends Type ? string : `a documented type, or .on<string>(type, handler)${string}`,
-    handler: NotificationHandler<Type, Payloads>,
-  ): this
   on<Type extends DocumentedNotificationType | (keyof Payloads & string)>(
     type: Type,
+    handler: NotificationHandler<Type, Payloads>,
+  ): this
+  on<Type extends string = never>(
+    type: string extends Type ? string : Expected<Type>,
     handler: NotificationHandler<Type, Payloads>,
   ): this
   on(type: string, handler: NotificationHandler<string, Payloads>): this {

@@ -40,8 +40,8 @@ describe('on gives each type its payload', () => {
   test('an unknown type does not compile, unless `.on<string>` takes any text', () => {
     // @ts-expect-error It is misspelt.
     receiver.on('lowEnergyAgentOpend', () => {})
-    // @ts-expect-error It is subscribed to, and not delivered.
-    receiver.on('behavioral', () => {})
+    // @ts-expect-error It is subscribed to, and not delivered: the error names what is.
+    receiver.on('call-score', () => {})
     receiver.on<string>('somethingNew', (notification) => {
       expectTypeOf(notification).toEqualTypeOf<Delivery['notification']>()
     })
