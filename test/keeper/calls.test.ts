@@ -111,6 +111,18 @@ describe('between claim and call', () => {
     },
   )
 
+  test('a stop comes before the call, which is not made, and leaves no claim', async () => {
+    const world = await settledWorld({ users: 1 })
+    const node = nodeOf(world)
+    const hasClaim = () => world.store.keys.some((key) => world.store.text(key)?.includes('"claim"'))
+    void node.process.run(() => node.keeper.sweep())
+    while (!hasClaim()) await world.time.advance(1)
+    const before = world.requests.length
+    await world.settled(node, (keeper) => keeper.stop())
+    expect(world.requests).toHaveLength(before)
+    expect(hasClaim()).toBe(false)
+  })
+
   test('a process that finds a newer configuration replaces nothing, and leaves no claim', async () => {
     const world = await settledWorld({ users: 1 })
     const twin = { ...world.configuration, usernames: ['agent1'], recreateIfExists: false, parameters: {} }

@@ -31,7 +31,8 @@ describe('a newer configuration', () => {
       if (how === 'stopped') await world.settled(canary, (keeper) => keeper.stop())
       canary.process.kill()
       world.end(agents(10))
-      await world.time.advance(2 * minute)
+      // A process that stops says so: nobody waits until it looks dead.
+      await world.time.advance(how === 'stopped' ? 20 * second : 2 * minute)
       expect(stable.flatMap(problemCodes)).not.toContain('SUPERSEDED')
       await world.time.advance(5 * second)
       expect(world.service.active('keeper')).toHaveLength(20)

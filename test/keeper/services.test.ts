@@ -59,3 +59,14 @@ test('a service that gives its ids anew: every user is subscribed, and no other 
   expect(after.subscribed).toEqual(own(usernames))
   for (const name of usernames) expect(keeper.subscription(name)?.subscriptionId).toBe(after.idOf(name))
 })
+
+test('an id that two users have is of neither: no call is made with it', async () => {
+  await using bench = await Bench.start()
+  await bench.keeper({ usernames: agents(2) }).sweep()
+  for (const [key, text] of bench.store) bench.store.set(key, text.replace('"id":2', '"id":1'))
+  const keeper = bench.keeper({ usernames: agents(1) })
+  await keeper.sweep({ allowRemovals: true })
+  expect(bench.emulator.requests.filter(({ path }) => path.endsWith('/1'))).toEqual([])
+  expect(bench.subscribed).toEqual(own(agents(1)))
+  expect(keeper.subscription('agent0')?.subscriptionId).toBe(bench.idOf('agent0'))
+})
