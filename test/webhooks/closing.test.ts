@@ -12,8 +12,8 @@ import { authenticated, secrets } from './support.js'
 
 const body = JSON.stringify(lowEnergyDelivery())
 
-async function serve(handler: () => unknown = () => {}) {
-  const receiver = new DeliveryReceiver({ secrets, logger: false }).onAny(handler)
+async function serve(handler: () => unknown = () => {}, ackTimeoutMs = 2_000) {
+  const receiver = new DeliveryReceiver({ secrets, logger: false, ackTimeoutMs }).onAny(handler)
   const server = createServer({ keepAliveTimeout: 0 }, toNodeHandler(receiver))
   return { receiver, server, port: await listen(server) }
 }
@@ -72,6 +72,19 @@ test('an idle connection is ended after a quiet second, not at once', async () =
   const startedAt = performance.now()
   expect(await receiver.close(server)).toBe(0)
   expect(performance.now() - startedAt).toBeGreaterThan(900)
+  agent.destroy()
+})
+
+test('no connection is ended for being idle while handlers run', async () => {
+  const work = deferred<void>()
+  const { receiver, server, port } = await serve(() => work.promise, 0)
+  const agent = new Agent({ keepAlive: true })
+  await post(port, agent)
+  const closed = receiver.close(server)
+  await sleep(1_500)
+  expect(await post(port, agent)).toEqual({ status: 204, connection: 'close' })
+  work.resolve()
+  expect(await closed).toBe(0)
   agent.destroy()
 })
 

@@ -29,19 +29,27 @@ describe('context.header', () => {
   test('shows what a middleware made of the headers; a header that was sent twice stays so', async () => {
     const seen: unknown[] = []
     const receiver = new DeliveryReceiver({ secrets }).onAny((_, { header }) => {
-      seen.push(['renamed', 'deleted', 'doubled', 'joined'].map(header))
+      seen.push(['renamed', 'changed', 'deleted', 'doubled', 'joined'].map(header))
     })
     const handler = toNodeHandler(receiver)
     await using server = await serverOf((request, response) => {
       request.headers.renamed = request.headers.original
+      request.headers.changed = 'by the app'
       delete request.headers.deleted
       handler(request, response)
     })
     const { socket, status } = openSocket(server.port)
-    const lines = ['Original: a', 'Deleted: b', 'Doubled: c', 'doubled: c', 'Joined: d, d']
+    const lines = [
+      'Original: a',
+      'Changed: by a proxy',
+      'Deleted: b',
+      'Doubled: c',
+      'doubled: c',
+      'Joined: d, d',
+    ]
     socket.write(head(...lines, 'Content-Length: 500') + String(post().body).padEnd(500))
     expect(await status()).toBe(204)
     socket.destroy()
-    expect(seen).toEqual([['a', undefined, undefined, 'd, d']])
+    expect(seen).toEqual([['a', 'by the app', undefined, undefined, 'd, d']])
   })
 })

@@ -6,6 +6,7 @@ import {
   sampleDelivery,
 } from 'notification-subscriber/webhooks'
 import { describe, expect, test } from 'vitest'
+import * as z from 'zod'
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
@@ -52,6 +53,18 @@ describe('sampleDelivery', () => {
     const seen = ['x-tenant', 'Content-Type', 'token'].map(context.header)
     expect(seen).toEqual(['acme', 'application/json', undefined])
     expect(context.subscriptionId).toBe(7)
+  })
+
+  test('takes payload schemas, as the receiver has them, also in place of the documented one', () => {
+    const payloads = {
+      brandNew: z.object({ score: z.coerce.number() }),
+      lowEnergyAgentOpened: z.looseObject({ callId: z.string() }),
+    }
+    const scored = sampleDelivery('brandNew', { payloads, payload: { score: '4' } })
+    expect(scored.delivery.notification.payload).toEqual({ score: 4 })
+    const low = sampleDelivery('lowEnergyAgentOpened', { payloads, payload: { callId: 'c' } })
+    expect(low.delivery.notification.payload).toEqual({ callId: 'c' })
+    expect(() => sampleDelivery('brandNew', { payloads, payload: {} as never })).toThrow(InvalidDeliveryError)
   })
 
   test.each<[string, object]>([

@@ -60,10 +60,13 @@ describe('the exported schemas are shared with an app', () => {
     const { customError } = z.config()
     z.config({ customError: ({ input }) => `got ${JSON.stringify(input)}` })
     try {
-      const { error } = safeParseDelivery(changed(['notification', 'payload', 'callId'], ['+49 151']))
-      expect(error?.issues).toEqual([
-        { path: ['notification', 'payload', 'callId'], message: 'expected string, received array' },
-      ])
+      const path = ['notification', 'payload', 'callId']
+      const wrong = changed(path, ['+49 151'])
+      const message = 'expected string, received array'
+      expect(safeParseDelivery(wrong).error?.issues).toEqual([{ path, message }])
+      expect(deliverySchema.safeParse(wrong).error?.message).toContain(message)
+      const payloads = { lowEnergyAgentOpened: z.object({ callId: z.string() }) }
+      expect(createDeliveryParser({ payloads }).safeParse(wrong).error?.issues).toEqual([{ path, message }])
       expect(() => new DeliveryReceiver({ secrets: { token: 'x' }, ackTimeoutMs: 'later' } as never)).toThrow(
         /`ackTimeoutMs`: expected number/,
       )
