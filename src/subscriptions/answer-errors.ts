@@ -28,7 +28,7 @@ import {
   isServerError,
   isUnauthorized,
 } from '../shared/statuses.js'
-import { formatIssues, invalidRequest } from '../shared/validation.js'
+import { formatIssues, invalidRequest, parseJson } from '../shared/validation.js'
 
 /** The error for a value that cannot be sent with this client's options. */
 export function refusal(path: readonly string[], message: string): InvalidRequestError {
@@ -133,16 +133,26 @@ function advice({ status, body, bodyComplete, intermediary, retryAfterMs }: Answ
   return body === '' && bodyComplete ? 'The answer has no body.' : 'See error.body.'
 }
 
-/** The error for a success with a page of HTML or XML, which cannot come from the service. */
-export function pageError(answer: Answer): ResponseValidationError | undefined {
+/** The error for a success with a page of HTML or XML, or with an error in JSON: neither comes from the service. */
+export function falseSuccess(answer: Answer): ResponseValidationError | undefined {
   const { body, action, status, url } = answer
-  if (!isPage(body)) return undefined
+  const isOfLogin = isPage(body)
+  if (!isOfLogin && !saysError(body)) return undefined
+  const what = isOfLogin ? 'a page of HTML or XML' : 'an error'
+  const next = isOfLogin
+    ? 'which is not from the service, but perhaps from a login or a proxy. Check `baseUrl`, and the network in between.'
+    : 'so nothing proves that it was done. See error.body.'
   return unusable(
     answer,
-    `Could not ${action}: ${url} answered ${status} with a page of HTML or XML (${reasonIn(answer).words}), which is not from the service, ` +
-      'but perhaps from a login or a proxy. Check `baseUrl`, and the network in between.',
-    [{ path: [], message: 'is a page of HTML or XML' }],
+    `Could not ${action}: ${url} answered ${status} with ${what} (${reasonIn(answer).words}), ${next}`,
+    [{ path: [], message: `is ${what}` }],
   )
+}
+
+/** Whether JSON says that something failed, as of gateways that answer everything with 200. */
+function saysError(body: string): boolean {
+  const { error, errors, fault, ok, success } = Object(parseJson(body))
+  return Boolean(error || fault) || Object.keys(Object(errors)).length > 0 || [ok, success].includes(false)
 }
 
 export function noUsableId(answer: Answer, issues: readonly Issue[]): ResponseValidationError {

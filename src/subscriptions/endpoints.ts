@@ -18,9 +18,9 @@ import { numericId } from '../shared/validation.js'
 import {
   apiError,
   conflictError,
+  falseSuccess,
   noUsableId,
   outcomeUnknown,
-  pageError,
   refusal,
   refusedChange,
 } from './answer-errors.js'
@@ -131,8 +131,8 @@ export class SubscriptionEndpoints {
         return { created: false, conflict }
       }
       if (!isSuccess(answer.status) || !isOfService) throw apiError(answer, call.busyAttempts > 0)
-      const page = isCreated(answer.status) ? undefined : pageError(answer)
-      if (page !== undefined) throw page
+      const falsely = isCreated(answer.status) ? undefined : falseSuccess(answer)
+      if (falsely !== undefined) throw falsely
       const schema = compileOnce(createSubscriptionResponseSchema)
       const { subscription_id } = answer.json(schema, (issues) => noUsableId(answer, issues))
       return { created: true, subscriptionId: subscription_id }
@@ -183,7 +183,7 @@ export class SubscriptionEndpoints {
     if (operation === 'unsubscribe' && hasEnded && isLost) return
     const failure =
       isSuccess(answer.status) && isOfService
-        ? pageError(answer)
+        ? falseSuccess(answer)
         : refusedChange(answer, { operation, subscriptionId, provesEnded, isLost })
     if (failure !== undefined) throw failure
     this.#proven.add(operation)

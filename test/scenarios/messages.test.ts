@@ -325,6 +325,7 @@ test('messages about answers of the service', async () => {
     ...Object.fromEntries(
       Object.entries({ unsubscribe, update }).flatMap(([name, call]) => [
         [`${name}: 200 with a page`, to(call, answered(200, page))],
+        [`${name}: 200 with an error`, to(call, answered(200, '{"success":false,"error":"ID unknown"}'))],
         ...[301, 308, 400, 404, 405, 410, 501].map((status) => [
           `${name}: ${status}`,
           to(call, answered(status)),

@@ -207,16 +207,25 @@ describe.each([
     },
   )
 
-  test('a page is not from the service', async () => {
-    const body = '\n <html>log in'
+  test.each([
+    ['\n <html>log in', 'is a page of HTML or XML'],
+    ['{"error":"no such subscription"}', 'is an error'],
+    ['{"errors":{"id":["unknown"]}}', 'is an error'],
+    ['{"fault":{"id":1}}', 'is an error'],
+    ['{"ok":false}', 'is an error'],
+    ['{"success":false,"message":"not now"}', 'is an error'],
+  ])('a 200 with %j is no success', async (body, message) => {
     answer(() => new Response(body, { status: 200 }))
-    const issues = [{ path: [], message: 'is a page of HTML or XML' }]
+    const issues = [{ path: [], message }]
     const refused = { code: 'RESPONSE_VALIDATION', status: 200, body, issues, url: `${url}/7` }
     await expect(call(service.client())).rejects.toMatchObject(refused)
   })
 
-  test('a success may have any other body', async () => {
-    answer(() => new Response('{"text":"a < b"}', { status: 299 }))
-    await expect(call(service.client())).resolves.toBeUndefined()
-  })
+  test.each(['{"text":"a < b"}', '{"error":null,"errors":[],"ok":true}', 'false', 'null', '"error"'])(
+    'a success may have the body %j',
+    async (body) => {
+      answer(() => new Response(body, { status: 299 }))
+      await expect(call(service.client())).resolves.toBeUndefined()
+    },
+  )
 })
