@@ -7,7 +7,7 @@ import { certificatesOf, commandOf, UsageError } from './command.js'
 import { envFileAt, envLines, type Variables, writeEnvFile } from './env-file.js'
 import { printEvents } from './event-lines.js'
 import { onInterruption } from './signals.js'
-import { reusableCertificate, StateFolder } from './state-folder.js'
+import { askPage, reusableCertificate, StateFolder } from './state-folder.js'
 import type { Terminal } from './terminal.js'
 
 export const emulatorCommand = commandOf({
@@ -107,7 +107,7 @@ async function refuseUsedFolder({ path }: StateFolder, pageUrl: string | undefin
 
 async function isAnswered(pageUrl: string): Promise<boolean> {
   try {
-    const answer = await fetch(pageUrl, { signal: AbortSignal.timeout(2_000) })
+    const answer = await askPage(pageUrl, { signal: AbortSignal.timeout(2_000) })
     await answer.body?.cancel()
     return answer.ok
   } catch {

@@ -8,7 +8,7 @@ import { isAbsent, isOk, isUnauthorized } from '../shared/statuses.js'
 import { excerpt, messageOf } from '../shared/text.js'
 import { parseJson } from '../shared/validation.js'
 import { commandOf, type Flags, required, UsageError } from './command.js'
-import { StateFolder } from './state-folder.js'
+import { askPage, StateFolder } from './state-folder.js'
 import type { Terminal } from './terminal.js'
 
 const flagNames = { texts: ['type', 'user', 'category', 'payload', 'state', 'page-url'] } as const
@@ -88,7 +88,7 @@ async function post(pageUrl: URL, notification: Notification): Promise<NotifyAns
   let status: number
   let body: unknown
   try {
-    const response = await fetch(new URL('api/notify', pageUrl), {
+    const response = await askPage(new URL('api/notify', pageUrl), {
       method: 'POST',
       headers: { 'content-type': 'application/json', origin: pageUrl.origin },
       body: JSON.stringify(notification),

@@ -3,6 +3,7 @@ import { X509Certificate } from 'node:crypto'
 import { mkdir, mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
+import type { RequestInit } from 'undici'
 import * as z from 'zod'
 import { messageOf } from '../shared/text.js'
 import { parseJson } from '../shared/validation.js'
@@ -114,6 +115,12 @@ export class StateFolder {
     const state = await this.load()
     if (state !== undefined) await this.save({ ...state, pageUrl: undefined })
   }
+}
+
+/** Asks the page of an emulator directly: with NODE_USE_ENV_PROXY, the `fetch` of Node.js asks a proxy for this machine, too. */
+export async function askPage(url: string | URL, init: RequestInit) {
+  const { Agent, fetch } = await import('undici')
+  return fetch(url, { ...init, dispatcher: new Agent() })
 }
 
 /** Not `recursive`: below `/proc`, Node.js would then try for ever. */

@@ -3,6 +3,7 @@ import type { Issue } from '../errors.js'
 import { type NotificationType, notificationTypes } from '../notification-types.js'
 import { withoutQuery } from '../shared/addresses.js'
 import { excerpt } from '../shared/text.js'
+import { numericIdPattern } from '../shared/validation.js'
 import type { CreateSubscriptionInput } from '../subscriptions/schemas.js'
 import { callService } from './call.js'
 import { commandOf, namedValuesOf, required, UsageError } from './command.js'
@@ -115,7 +116,7 @@ function namesIn(texts: readonly string[]): string[] {
 
 function idOf(command: string, positionals: readonly string[]): number {
   const [text, stray] = positionals
-  const id = /^-?\d+$/.test(text ?? '') ? Number(text) : Number.NaN
+  const id = numericIdPattern.test(text ?? '') ? Number(text) : Number.NaN
   if (stray === undefined && Number.isSafeInteger(id)) return id
   throw new UsageError(
     `Name one subscription by the ID that subscribe printed: notification-subscriber ${command} 42`,

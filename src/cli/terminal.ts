@@ -30,8 +30,8 @@ export class Terminal {
   constructor({ json, output, env }: TerminalOptions) {
     this.#isJson = json
     this.#output = output
-    // https://no-color.org: any value except an empty one.
-    this.#isColoured = output.isTTY === true && !env.NO_COLOR
+    // https://no-color.org: any value except an empty one. A `dumb` terminal, as in editors, shows the codes as text.
+    this.#isColoured = output.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb'
   }
 
   /** A line for people; nothing with `--json`. */

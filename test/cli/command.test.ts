@@ -101,7 +101,7 @@ const mistakes: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['7', '8', '--parameter', 'token=env:SECRET'],
     ['7', '--parameter', 'username=env:SECRET'],
   ],
-  unsubscribe: [[], ['seven'], ['7', '8'], ['99999999999999999999'], ['7', '--force']],
+  unsubscribe: [[], ['seven'], ['007'], ['7', '8'], ['99999999999999999999'], ['7', '--force']],
 }
 
 const incomplete = { EMPTY: '', SECRET: 'hush' }

@@ -2,7 +2,8 @@ import { stat } from 'node:fs/promises'
 import { createServer, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { getGlobalDispatcher, MockAgent, setGlobalDispatcher } from 'undici'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { notifyCommand } from '../../src/cli/notify.js'
 import { StateFolder } from '../../src/cli/state-folder.js'
 import { created, Receiver } from '../emulator/support.js'
@@ -49,6 +50,18 @@ describe('notification-subscriber notify', () => {
     expect(receiver.callbacks.at(-1)?.body.notification).toMatchObject({
       type: 'brandNew',
       payload: { a: 1 },
+    })
+  })
+
+  test('asks no proxy for the page, also if Node.js uses one for every request', async () => {
+    const before = getGlobalDispatcher()
+    const proxy = new MockAgent()
+    proxy.disableNetConnect()
+    setGlobalDispatcher(proxy)
+    onTestFinished(() => setGlobalDispatcher(before))
+    expect(await notify('--type', 'silenceHighOpened', '--user', 'proxied')).toMatchObject({
+      code: 1,
+      stderr: '',
     })
   })
 

@@ -19,11 +19,12 @@ test('prints lines for people, or objects for programs', () => {
   expect(printed({ json: true })).toBe('{"event":"failed","status":500}\n')
 })
 
-test('colours are for terminals, and not with NO_COLOR', () => {
+test('colours are for terminals that show them, and not with NO_COLOR', () => {
   const red = '\u001b[31mFailed.\u001b[39m\n'
   expect(printed({ isTTY: true })).toBe(red)
   expect(printed({ isTTY: true, env: { NO_COLOR: '' } })).toBe(red)
-  expect(printed({ isTTY: true, env: { NO_COLOR: '1' } })).toBe('Failed.\n')
+  for (const env of [{ NO_COLOR: '1' }, { TERM: 'dumb' }])
+    expect(printed({ isTTY: true, env })).toBe('Failed.\n')
 })
 
 test('a text from outside cannot steer the terminal, and is the same to a program', () => {
