@@ -1,5 +1,6 @@
 /** What a command prints: lines for people or, with `--json`, one object a line. */
 import { inspect, styleText } from 'node:util'
+import type { Environment } from '../client/environment.js'
 
 const colours = ['bold', 'dim', 'red', 'green', 'yellow', 'cyan'] as const
 
@@ -15,19 +16,15 @@ export function shownOnTerminal(text: string): string {
   return text.replace(steering, ' ')
 }
 
-export interface TerminalOptions {
-  /** Whether `--json` was given. */
-  readonly json: boolean
-  readonly output: NodeJS.WritableStream & { readonly isTTY?: boolean }
-  readonly env: Readonly<Record<string, string | undefined>>
-}
+type Output = NodeJS.WritableStream & { readonly isTTY?: boolean }
 
 export class Terminal {
   readonly #isJson: boolean
-  readonly #output: TerminalOptions['output']
+  readonly #output: Output
   readonly #isColoured: boolean
 
-  constructor({ json, output, env }: TerminalOptions) {
+  /** @param given.json - whether `--json` was given */
+  constructor({ json, output, env }: { json: boolean; output: Output; env: Environment }) {
     this.#isJson = json
     this.#output = output
     // https://no-color.org: any value except an empty one. A `dumb` terminal, as in editors, shows the codes as text.

@@ -20,7 +20,7 @@ import {
   isWrongMethod,
 } from '../../shared/statuses.js'
 import { certificateProblem, correctProxy } from '../next-step.js'
-import { type CheckStep, failed, passed, skipped, unknown } from './step.js'
+import { type CheckStep, failed, passed, type StepResult, skipped, unknown } from './step.js'
 
 export interface CallbackCheck {
   readonly callbackUrl: URL
@@ -60,15 +60,16 @@ export async function* checkCallback(check: CallbackCheck): AsyncGenerator<Check
       transport = undiciTransport({ dispatcher: undefined, ca: check.ca })
       refused = await post(transport, check, {})
     }
-    yield stepOf(names[0], refused, 'refused', check)
+    yield { name: names[0], ...resultOf(refused, 'refused', check) }
     if ('problem' in refused) {
-      yield skipped(names[1], 'not tried, because the first one was not answered')
+      yield { name: names[1], ...skipped('not tried, because the first one was not answered') }
       return
     }
-    yield stepOf(names[1], await post(transport, check, check.secrets), 'accepted', check)
+    const accepted = await post(transport, check, check.secrets)
+    yield { name: names[1], ...resultOf(accepted, 'accepted', check) }
     if (isOwnAuthority) {
       const message = 'whether the service trusts the certificate: only the certificates that you name do'
-      yield unknown('Callback certificate', message, trustedByService)
+      yield { name: 'Callback certificate', ...unknown(message, trustedByService) }
     }
   } finally {
     await transport.close?.()
@@ -157,25 +158,23 @@ function afterFailure(
   return { next: `Is your app running, and does it listen at ${host}?` }
 }
 
-function stepOf(
-  name: string,
+function resultOf(
   answer: ReceiverReply,
   expected: 'refused' | 'accepted',
   { sources }: CallbackCheck,
-): CheckStep {
-  if ('problem' in answer) return failed(name, answer.problem, answer.next)
+): StepResult {
+  if ('problem' in answer) return failed(answer.problem, answer.next)
   const { status, location, other, isLogin, durationMs } = answer
   const shown = other === undefined ? `${status}` : `${status} (${other})`
   if (other !== undefined && (isSuccess(status) || isAboutCredentials(status))) {
     const message = `${other} answered with ${status}, so something in front of your receiver may have`
     const next = 'Is a login, a tunnel or a web server in front of it? See whether its log has the delivery'
-    return { name, outcome: 'unknown', message, next }
+    return { outcome: 'unknown', message, next }
   }
   const outcome = isSuccess(status) ? 'accepted' : isAboutCredentials(status) ? 'refused' : undefined
-  if (outcome === expected) return passed(name, `${outcome} with ${status} in ${durationInWords(durationMs)}`)
+  if (outcome === expected) return passed(`${outcome} with ${status} in ${durationInWords(durationMs)}`)
   if (outcome === 'accepted') {
     return failed(
-      name,
       `accepted with ${status}: anyone who knows this address can send notifications`,
       'Check the secret in the route: give it to DeliveryReceiver as `secrets`, or call verifySecrets',
     )
@@ -184,25 +183,23 @@ function stepOf(
     const next = isLogin
       ? 'Something in front of the receiver asks for a login (WWW-Authenticate): let callbacks pass it'
       : `Does the receiver expect what --secret ${sources.join(' --secret ')} sends? See callback.refused in its log`
-    return failed(name, `refused with ${status}`, next)
+    return failed(`refused with ${status}`, next)
   }
   if (isRedirect(status)) {
     const to = location === undefined ? '' : ` to ${location}`
     const message = `redirected with ${status}${to}: to the service that is a failed callback`
     const next = 'Subscribe with the address of the redirect. If it is a login, let callbacks pass it'
-    return failed(name, message, next)
+    return failed(message, next)
   }
   if (isBodyRefused(status)) {
     return failed(
-      name,
       `answered ${status}: something in front of the receiver, such as a body parser, refused the delivery`,
       'Put the route before the body parser (docs/receiver.md): three such answers in a row end a subscription',
     )
   }
   return isAbsent(status) || isWrongMethod(status)
-    ? failed(name, `answered ${shown}: there is no route for POST`, 'Check path and method of the route')
+    ? failed(`answered ${shown}: there is no route for POST`, 'Check path and method of the route')
     : failed(
-        name,
         `answered ${shown}`,
         other === undefined ? lookIntoLog : 'Is your app running, and does what answered reach it?',
       )

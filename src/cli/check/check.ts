@@ -16,7 +16,6 @@ import { callOptions, checkService, routesStep } from './service.js'
 import { type CheckStep, skipped, unknown } from './step.js'
 
 const endedSubscriptions = unknown(
-  'Subscriptions',
   'whether a subscription of yours has ended, and which secret it sends: the service ends it after three failed callbacks in a row, and no call lists it',
   'Run subscribe without --recreate-if-exists: 409 means still active, 201 means that it had ended and is active again. Its secret is set by update ID --parameter',
 )
@@ -93,12 +92,12 @@ them, also after Ctrl-C. Adds a random check=... to the callback URL, so that no
       for await (const step of checkCallback(callback)) show(step)
     } else {
       const next = 'Name your receiver, and the header that proves a callback: --callback-url and --secret'
-      show(unknown('Callback', 'whether your receiver gets deliveries', next))
+      show({ name: 'Callback', ...unknown('whether your receiver gets deliveries', next) })
     }
-    if (isServiceReached) show(endedSubscriptions)
+    if (isServiceReached) show({ name: 'Subscriptions', ...endedSubscriptions })
     let interruption: Interruption | undefined
     if (plan !== undefined && !isServiceReached) {
-      show(skipped('Lifecycle', 'not tried without the steps before'))
+      show({ name: 'Lifecycle', ...skipped('not tried without the steps before') })
     } else if (plan !== undefined) {
       interruption = await runLifecycle(plan, env, terminal, show)
     }

@@ -9,7 +9,7 @@ import { toConnectionError } from '../../http/connection-error.js'
 import { proxyVariables } from '../../http/proxy.js'
 import { tlsOptions } from '../../http/undici.js'
 import { nextAfterConnection } from '../next-step.js'
-import { type CheckStep, failed, passed, skipped } from './step.js'
+import { failed, passed, type StepResult, skipped } from './step.js'
 
 const connectTimeoutMs = 10_000
 
@@ -19,22 +19,21 @@ export async function checkConnection(
   url: URL,
   env: Environment,
   ca: string | undefined,
-): Promise<CheckStep> {
-  const name = `DNS and TLS of ${url.host}`
+): Promise<StepResult> {
   try {
     const host = url.hostname.replace(/^\[|\]$/g, '')
     const found = await lookup(host, { all: true })
     const { protocol, validUntil } = await certificateOf(host, Number(url.port || 443), ca)
     const addresses = found.map(({ address }) => address)
     const message = `${addresses.join(', ')}; ${protocol}, its certificate is valid until ${validUntil}`
-    return passed(name, message, { addresses, protocol, validUntil })
+    return passed(message, { addresses, protocol, validUntil })
   } catch (error) {
     const proxy = proxyVariables.find((each) => env[each])
     if (proxy !== undefined) {
-      return skipped(name, `not reached directly, and ${proxy} is set: the next steps use that proxy`)
+      return skipped(`not reached directly, and ${proxy} is set: the next steps use that proxy`)
     }
     const failure = toConnectionError(error, { host: url.host, secrets: [] }, false)
-    return failed(name, failure.message, nextAfterConnection(failure) ?? `Check ${variable}`)
+    return failed(failure.message, nextAfterConnection(failure) ?? `Check ${variable}`)
   }
 }
 

@@ -13,7 +13,7 @@ import { isAboutRequest, isConflict, isCreated, isNotFound, isSuccess } from '..
 import { wholeMessageOf } from '../../shared/text.js'
 import { mayHaveTakenEffect } from '../../subscriptions/answer-errors.js'
 import { madeBy, type TriedCall, tryCall } from './service.js'
-import { type CheckStep, failed, passed, skipped } from './step.js'
+import { type CheckStep, failed, passed, type StepResult, skipped } from './step.js'
 
 export interface LifecycleOptions {
   /** Makes one attempt for each call, so that each step shows the first answer. */
@@ -51,6 +51,7 @@ interface Behaviour {
 }
 
 const developerPages = 'public developer pages'
+const conflict = { documented: '409', holds: isConflict } as const
 const wanted: readonly NotificationType[] = ['behavioral']
 const overlapping: readonly NotificationType[] = ['behavioral', 'call-score']
 
@@ -81,13 +82,11 @@ export class Lifecycle {
       if (this.#options.isInterrupted()) return
       const observation = obstacle === undefined ? await behaviour.call() : undefined
       if (observation === undefined) {
-        yield skipped(
-          behaviour.name,
-          obstacle ?? 'not tried: no new subscription took the place of the first',
-        )
+        const why = obstacle ?? 'not tried: no new subscription took the place of the first'
+        yield { name: behaviour.name, ...skipped(why) }
         continue
       }
-      yield stepOf(behaviour, observation)
+      yield { name: behaviour.name, ...resultOf(behaviour, observation) }
       if ('problem' in observation || behaviour.canGoOn?.() === false) {
         obstacle = `not tried after "${behaviour.name}"`
       }
@@ -103,13 +102,8 @@ export class Lifecycle {
         holds: isCreated,
         canGoOn: () => this.#current !== undefined,
       },
-      { name: 'Duplicate', documented: '409', call: () => this.#create(wanted, false), holds: isConflict },
-      {
-        name: 'Overlap with recreateIfExists',
-        documented: '409',
-        call: () => this.#create(overlapping, true),
-        holds: isConflict,
-      },
+      { name: 'Duplicate', ...conflict, call: () => this.#create(wanted, false) },
+      { name: 'Overlap with recreateIfExists', ...conflict, call: () => this.#create(overlapping, true) },
       {
         name: 'Recreate',
         documented: '201 with a new subscription ID',
@@ -182,21 +176,24 @@ export class Lifecycle {
    * `recreateIfExists`, which returns the ID. The random callback URL protects other subscriptions.
    */
   async cleanUp(): Promise<CheckStep> {
-    const name = 'Clean-up'
-    if (!this.#isAnythingLeft) return passed(name, 'nothing was left to be unsubscribed')
+    return { name: 'Clean-up', ...(await this.#cleanUp()) }
+  }
+
+  async #cleanUp(): Promise<StepResult> {
+    if (!this.#isAnythingLeft) return passed('nothing was left to be unsubscribed')
     this.#patience = { timeoutMs: 30_000, retry: { maxAttempts: 5 } }
     await this.#endKnown()
     for (const types of this.#unanswered) await this.#create(types, true)
     await this.#endKnown()
-    if (!this.#isAnythingLeft) return passed(name, 'every subscription of this check was unsubscribed')
+    if (!this.#isAnythingLeft) return passed('every subscription of this check was unsubscribed')
     const left = [...this.#ids].map((id) => `subscription ${id}`)
     if (this.#unanswered.size > 0) left.push('a subscription whose ID is not known')
     const message = `${left.join(' and ')} may still exist; the callback URL ends with ${this.mark}`
     if (this.#ids.size > 0 && this.#unsubscribing !== 'works') {
-      return failed(name, message, `Unsubscribe by the ID on the right route: ${settingOf('unsubscribe')}`)
+      return failed(message, `Unsubscribe by the ID on the right route: ${settingOf('unsubscribe')}`)
     }
     const how = this.#ids.size > 0 ? '' : 'create the subscription again with recreateIfExists, and '
-    return failed(name, message, `When the service answers again, ${how}unsubscribe by the ID`)
+    return failed(message, `When the service answers again, ${how}unsubscribe by the ID`)
   }
 
   get leftBehind(): readonly number[] {
@@ -257,23 +254,19 @@ export class Lifecycle {
   }
 }
 
-function stepOf(
-  { name, holds, operation, ...documentation }: Behaviour,
-  observation: Observation,
-): CheckStep {
+function resultOf({ holds, operation, ...documentation }: Behaviour, observation: Observation): StepResult {
   const { documented, source = 'interface document' } = documentation
   const note = source === developerPages ? ' †' : ''
   if ('problem' in observation) {
     const next = `Run the check again${operation ? `; if it stays so: ${settingOf(operation)}` : ''}`
-    return failed(name, `not known: ${observation.problem}`, next, { documented, source, result: 'unknown' })
+    return failed(`not known: ${observation.problem}`, next, { documented, source, result: 'unknown' })
   }
   const { contradiction, status, subscriptionId } = observation
   const answered = `answered ${status}${subscriptionId === undefined ? '' : ` with subscription ${subscriptionId}`}`
   if (contradiction === undefined && holds(status)) {
-    return passed(name, `${answered}, as documented${note}`, { documented, source, result: 'holds', status })
+    return passed(`${answered}, as documented${note}`, { documented, source, result: 'holds', status })
   }
   return failed(
-    name,
     `${answered}, but ${contradiction ?? `${documented} is documented${note}`}`,
     operation
       ? `The service may have another route for this: ${settingOf(operation)}`

@@ -1,13 +1,12 @@
-/** One step of a check and its outcome. */
+/** One step of a check and its result. */
 
-/**
- * `skipped`: not tried, because an earlier step failed or the step does not apply. `unknown`: this check cannot prove it.
- */
-export type CheckOutcome = 'passed' | 'failed' | 'skipped' | 'unknown'
-
-export interface CheckStep {
+export interface CheckStep extends StepResult {
   readonly name: string
-  readonly outcome: CheckOutcome
+}
+
+export interface StepResult {
+  /** `skipped`: an earlier step failed, or the step does not apply. `unknown`: this check cannot prove it. */
+  readonly outcome: 'passed' | 'failed' | 'skipped' | 'unknown'
   /** What happened; never the body of an answer, nor a secret. */
   readonly message: string
   readonly next?: string | undefined
@@ -15,18 +14,18 @@ export interface CheckStep {
   readonly details?: object | undefined
 }
 
-export function passed(name: string, message: string, details?: object): CheckStep {
-  return { name, outcome: 'passed', message, details }
+export function passed(message: string, details?: object): StepResult {
+  return { outcome: 'passed', message, details }
 }
 
-export function failed(name: string, message: string, next?: string, details?: object): CheckStep {
-  return { name, outcome: 'failed', message, next, details }
+export function failed(message: string, next?: string, details?: object): StepResult {
+  return { outcome: 'failed', message, next, details }
 }
 
-export function skipped(name: string, message: string): CheckStep {
-  return { name, outcome: 'skipped', message }
+export function skipped(message: string): StepResult {
+  return { outcome: 'skipped', message }
 }
 
-export function unknown(name: string, message: string, next?: string): CheckStep {
-  return { name, outcome: 'unknown', message: `cannot be proven here: ${message}`, next }
+export function unknown(message: string, next?: string): StepResult {
+  return { outcome: 'unknown', message: `cannot be proven here: ${message}`, next }
 }
