@@ -65,8 +65,8 @@ export function lookAtIntermediary(variable: string): string {
 
 function nextAfterAnswer({ intermediary, status }: ApiError, operation: CalledOperation): string | undefined {
   if (intermediary !== undefined) return lookAtIntermediary('NOTIFICATION_BASE_URL')
-  if (isUnauthorized(status)) return otherEnvironment
-  if (isForbidden(status)) return notActivated
+  if (isUnauthorized(status)) return advice.otherEnvironment
+  if (isForbidden(status)) return advice.notActivated
   if (isOutcomeOpen(status) && operation === 'create') return afterNoAnswer.create
   if (isBusy(status) || isOutcomeOpen(status)) return 'Try again later'
   if (isNoRoute(status) && (operation === 'update' || operation === 'unsubscribe')) {
@@ -81,15 +81,17 @@ function anotherRoute(operation: Operation): string {
   return `set ${routeVariable(operation)}`
 }
 
-/** After a 401 to a call with a token that was just issued, or with a user name and password. */
-export const otherEnvironment =
-  'Do the credentials belong to the same environment as NOTIFICATION_BASE_URL, lab or production?'
-
-/** After a 403 to a call. */
-export const notActivated = 'Ask your account contact to activate notifications for these credentials'
-
-/** After a token that has expired when it was issued. */
-export const compareClocks = "Compare this machine's clock with that of the authorization server"
+export const advice = {
+  /** After a 401 to a call with a token that was just issued, or with a user name and password. */
+  otherEnvironment:
+    'Do the credentials belong to the same environment as NOTIFICATION_BASE_URL, lab or production?',
+  /** After a 403 to a call. */
+  notActivated: 'Ask your account contact to activate notifications for these credentials',
+  /** After a token that has expired when it was issued. */
+  compareClocks: "Compare this machine's clock with that of the authorization server",
+  correctProxy:
+    'Correct the variable that names the proxy or, if this machine reaches the host directly, list the host in NO_PROXY',
+}
 
 /** @param error - the code of RFC 6749 section 5.2, if there was one */
 export function nextAfterTokenRefusal(status: number, error: string | undefined): string {
@@ -112,12 +114,9 @@ export function certificateProblem(error: ConnectionError): 'untrusted' | 'wrong
   return /^(?:CERT_|ERR_TLS_CERT_)/.test(code) ? 'wrong' : undefined
 }
 
-export const correctProxy =
-  'Correct the variable that names the proxy or, if this machine reaches the host directly, list the host in NO_PROXY'
-
 /** What to do after a failed connection, if a proxy or the server's certificate is the cause. */
 export function nextAfterConnection(error: ConnectionError): string | undefined {
-  if (isOfProxy(error)) return correctProxy
+  if (isOfProxy(error)) return advice.correctProxy
   return certificateProblem(error) === 'untrusted'
     ? "If you trust the server, name a file with its authority's certificate: NOTIFICATION_CA_FILE"
     : undefined

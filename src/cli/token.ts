@@ -8,7 +8,7 @@ import { excerpt } from '../shared/text.js'
 import { parseJson } from '../shared/validation.js'
 import { callService } from './call.js'
 import { CommandFailure, commandOf, UsageError } from './command.js'
-import { compareClocks } from './next-step.js'
+import { advice } from './next-step.js'
 
 export const tokenCommand = commandOf({
   name: 'token',
@@ -48,7 +48,7 @@ secret, and terminals and the logs of builds keep what they show: it is printed 
     }
     if (claims !== undefined && hasExpired(claims)) {
       throw new CommandFailure(
-        `✘ The token has expired already: ${describeClaims(claims)}\n  → ${compareClocks}`,
+        `✘ The token has expired already: ${describeClaims(claims)}\n  → ${advice.compareClocks}`,
       )
     }
     const valid = expiresInMs === undefined ? '' : `, valid for ${durationInWords(expiresInMs)}`

@@ -19,7 +19,7 @@ import {
   isSuccess,
   isWrongMethod,
 } from '../../shared/statuses.js'
-import { certificateProblem, correctProxy } from '../next-step.js'
+import { advice, certificateProblem } from '../next-step.js'
 import { type CheckStep, failed, passed, type StepResult, skipped, unknown } from './step.js'
 
 export interface CallbackCheck {
@@ -128,7 +128,7 @@ async function post(
     return { problem: failure.message, ...afterFailure(failure, address.host) }
   } catch (error) {
     // The variable of the proxy has no usable value.
-    if (error instanceof ConfigurationError) return { problem: error.message, next: correctProxy }
+    if (error instanceof ConfigurationError) return { problem: error.message, next: advice.correctProxy }
     throw error
   } finally {
     deadline.end()
@@ -140,7 +140,8 @@ function afterFailure(
   host: string,
 ): { problem?: string; next: string; isUntrusted?: boolean } {
   if (failure.requestSent) return { next: lookIntoLog }
-  if (isOfProxy(failure)) return { next: `${correctProxy}. Whether the service reaches it is not shown` }
+  if (isOfProxy(failure))
+    return { next: `${advice.correctProxy}. Whether the service reaches it is not shown` }
   switch (certificateProblem(failure)) {
     case 'untrusted':
       return {

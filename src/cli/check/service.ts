@@ -1,8 +1,13 @@
 /** Checks the configuration, the connection to each server, the token, and whether the service accepts the token. */
+import { lookup } from 'node:dns/promises'
+import { once } from 'node:events'
+import { isIP } from 'node:net'
+import { connect } from 'node:tls'
 import type { Auth } from '../../auth/authorizer.js'
 import { type Environment, isBasic, missingFrom, routeVariable } from '../../client/environment.js'
 import { NotificationClient } from '../../client/notification-client.js'
 import type { CallOptions, NotificationClientOptions } from '../../client/options.js'
+import { durationInWords } from '../../emulator/words.js'
 import {
   ApiError,
   ConfigurationError,
@@ -12,7 +17,10 @@ import {
   ResponseValidationError,
   TokenRequestError,
 } from '../../errors.js'
+import { toConnectionError } from '../../http/connection-error.js'
+import { proxyVariables } from '../../http/proxy.js'
 import type { ResponseSummary } from '../../http/send.js'
+import { tlsOptions } from '../../http/undici.js'
 import { type Operation, resolvedRoute } from '../../shared/routes.js'
 import {
   isAboutCredentials,
@@ -24,17 +32,8 @@ import {
 } from '../../shared/statuses.js'
 import { excerpt } from '../../shared/text.js'
 import { formatIssues } from '../../shared/validation.js'
-import {
-  compareClocks,
-  correctProxy,
-  lookAtIntermediary,
-  nextAfterConnection,
-  nextAfterTokenRefusal,
-  notActivated,
-  otherEnvironment,
-} from '../next-step.js'
+import { advice, lookAtIntermediary, nextAfterConnection, nextAfterTokenRefusal } from '../next-step.js'
 import { claimsOf, describeClaims, hasExpired } from '../token.js'
-import { checkConnection } from './connection.js'
 import { type CheckStep, failed, passed, type StepResult, skipped, unknown } from './step.js'
 
 /** Each step shows the first answer. */
@@ -103,13 +102,61 @@ function serversOf(addresses: Environment): [variable: string, address: URL][] {
   return [...servers.values()]
 }
 
+const connectTimeoutMs = 10_000
+
+/** Looks up the host, connects with TLS, and disconnects. */
+async function checkConnection(
+  variable: string,
+  url: URL,
+  env: Environment,
+  ca: string | undefined,
+): Promise<StepResult> {
+  try {
+    const host = url.hostname.replace(/^\[|\]$/g, '')
+    const found = await lookup(host, { all: true })
+    const { protocol, validUntil } = await certificateOf(host, Number(url.port || 443), ca)
+    const addresses = found.map(({ address }) => address)
+    const message = `${addresses.join(', ')}; ${protocol}, its certificate is valid until ${validUntil}`
+    return passed(message, { addresses, protocol, validUntil })
+  } catch (error) {
+    const proxy = proxyVariables.find((each) => env[each])
+    if (proxy !== undefined) {
+      return skipped(`not reached directly, and ${proxy} is set: the next steps use that proxy`)
+    }
+    const failure = toConnectionError(error, { host: url.host, secrets: [] }, false)
+    return failed(failure.message, nextAfterConnection(failure) ?? `Check ${variable}`)
+  }
+}
+
+async function certificateOf(host: string, port: number, ca: string | undefined) {
+  const socket = connect({
+    host,
+    port,
+    timeout: connectTimeoutMs,
+    // A server name is a host name, never an IP address (RFC 6066 section 3).
+    ...(isIP(host) === 0 && { servername: host }),
+    ...(await tlsOptions(ca)),
+  })
+  socket.once('timeout', () => {
+    const message = `connect timeout after ${durationInWords(connectTimeoutMs)}`
+    socket.destroy(Object.assign(new Error(message), { code: 'UND_ERR_CONNECT_TIMEOUT' }))
+  })
+  try {
+    await once(socket, 'secureConnect')
+    const validUntil = new Date(socket.getPeerCertificate().valid_to).toISOString().slice(0, 10)
+    return { protocol: socket.getProtocol() ?? 'TLS', validUntil }
+  } finally {
+    socket.destroy()
+  }
+}
+
 async function checkToken(client: NotificationClient, env: Environment): Promise<StepResult> {
   const token = await client.getAccessToken().catch(tokenProblem)
   if (typeof token !== 'string') return token
   const claims = claimsOf(token, env)
   if (claims === undefined) return passed('issued, but not a JWT: only the service can read it')
   const described = describeClaims(claims)
-  if (hasExpired(claims)) return failed(`it has expired already: ${described}`, compareClocks)
+  if (hasExpired(claims)) return failed(`it has expired already: ${described}`, advice.compareClocks)
   return passed(described, claims)
 }
 
@@ -131,7 +178,7 @@ function tokenProblem(error: unknown): StepResult {
 
 /** @param variable - the one that names the server */
 function nextAfterNoAnswer(error: NotificationError | undefined, variable: string): string {
-  if (error instanceof ConfigurationError) return correctProxy
+  if (error instanceof ConfigurationError) return advice.correctProxy
   return (error instanceof ConnectionError && nextAfterConnection(error)) || `Check ${variable}`
 }
 
@@ -180,8 +227,9 @@ async function checkAuthorization(
   }
   if (intermediary !== undefined) return notOfService(intermediary, status, 'NOTIFICATION_BASE_URL')
   if (isUnauthorized(status))
-    return failed('the service does not accept the credentials (401)', otherEnvironment)
-  if (isForbidden(status)) return failed('the service does not permit subscriptions (403)', notActivated)
+    return failed('the service does not accept the credentials (401)', advice.otherEnvironment)
+  if (isForbidden(status))
+    return failed('the service does not permit subscriptions (403)', advice.notActivated)
   if (isBusy(status) || isOutcomeOpen(status)) {
     return failed(`the service answered ${status}`, 'Try again later')
   }
