@@ -14,8 +14,7 @@ import { ActionButton, Button, CopyButton } from './controls.js'
 import { curlOf } from './curl.js'
 import { Duration, EndReason, EntryLinks, Pips, Status, titleOf } from './entry.js'
 import { count, dateAndTime, isFailure, nameList, reasonOf, subscriptionOf } from './format.js'
-import { goTo, hrefOf, type Place } from './place.js'
-import { ask, change, compose, type Draft, post, state } from './store.js'
+import { ask, change, compose, type Draft, goTo, hrefOf, type Place, post, state } from './store.js'
 import { Breakable, JsonText, prettyJson } from './text.js'
 
 export function Details({ place }: { place: Extract<Place, { id: number }> }): JSX.Element {

@@ -4,7 +4,7 @@ import { clock, durationInWords, endReasons, toneOf } from '../../words.js'
 import type { CallbackView, EndView, EntryView, RequestView } from '../views.js'
 import { Icon } from './controls.js'
 import { count, isFailure, nameList, reasonOf, shortUrl } from './format.js'
-import { hrefOf } from './place.js'
+import { hrefOf } from './store.js'
 import { Breakable } from './text.js'
 
 /** Failures in a row that end a subscription (docs/service.md, Delivery). */

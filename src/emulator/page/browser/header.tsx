@@ -5,8 +5,7 @@ import type { Tone } from '../../words.js'
 import { ConnectGuide } from './connect-guide.js'
 import { ActionButton, Button, CopyButton, Icon } from './controls.js'
 import { shortUrl } from './format.js'
-import { goTo, type Place, placeNow } from './place.js'
-import { ask, type ConnectionState, showSecrets, state } from './store.js'
+import { ask, type ConnectionState, goTo, type Place, placeNow, showSecrets, state } from './store.js'
 
 const connections: Readonly<Record<ConnectionState, { tone: Tone; word: string; notice?: string }>> = {
   connecting: { tone: 'pending', word: 'Connecting' },

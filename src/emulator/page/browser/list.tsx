@@ -1,8 +1,8 @@
 /** A list of links: one tab stop, arrows between them. The browser skips what is out of sight and keeps the place. */
 import type { JSX, TargetedKeyboardEvent } from 'preact'
 import { useMemo } from 'preact/hooks'
-import { goTo, hrefOf, type Place } from './place.js'
 import type { Filter } from './search.js'
+import { goTo, hrefOf, type Place } from './store.js'
 
 /** A list with its name, and what narrows it down. */
 export function ListPane<Kind extends string>(props: {

@@ -5,8 +5,7 @@ import type { SampleView, SubscriptionView } from '../views.js'
 import { Button, Choice, Field, Input, Problem } from './controls.js'
 import { EntryLinks } from './entry.js'
 import { count, nameList } from './format.js'
-import { hrefOf } from './place.js'
-import { change, type Draft, post, problemOf, state } from './store.js'
+import { change, type Draft, hrefOf, post, problemOf, state } from './store.js'
 import { Breakable } from './text.js'
 
 type Category = SampleView['category']

@@ -7,9 +7,8 @@ import { Button } from './controls.js'
 import { About, Duration, EntryLines, Status } from './entry.js'
 import { count, isFailure } from './format.js'
 import { ListPane, Row } from './list.js'
-import { placeNow } from './place.js'
 import { type EntryFilter, withWords, wordsOfEntry } from './search.js'
-import { change, compose, state } from './store.js'
+import { change, compose, placeNow, state } from './store.js'
 
 /** The filter finds the others. */
 const shownEntries = 1_000
