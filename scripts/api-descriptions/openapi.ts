@@ -1,6 +1,6 @@
 /** The notification service and its callbacks as an OpenAPI 3.1 document. */
-import { reservedHeaders } from '../../src/emulator/service/requests.js'
 import { notificationTypes } from '../../src/notification-types.js'
+import { framingHeaders } from '../../src/shared/headers.js'
 import { endpoints } from '../../src/shared/routes.js'
 import {
   accessTokenJsonSchema,
@@ -258,7 +258,7 @@ const parameterValue = { type: 'string', pattern: '^[\\t -~\\u0080-\\u00ff]*$' }
 /** What can be the name of a header (RFC 9110 section 5.6.2), but none that belongs to the callback request itself. */
 const parameterName = {
   pattern: "^[!#$%&'*+\\-.^_`|~0-9A-Za-z]+$",
-  not: { pattern: `^(${[...reservedHeaders].map(inAnyCase).join('|')})$` },
+  not: { pattern: `^(${framingHeaders.map(inAnyCase).join('|')})$` },
 }
 
 /** A pattern of JSON Schema has no flag for "in any case". */

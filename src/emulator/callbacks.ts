@@ -85,18 +85,19 @@ export class Callbacks {
     this.#queues.set(origin, queue)
     const attempt = await queue(() => this.#call(callback, contentFor))
     store.callbackDone(subscriptionId, attempt.error === undefined)
-    return { subscriptionId, callbackUrl, ...attempt, subscriptionEnded: !store.isActive(subscriptionId) }
+    const subscriptionEnded = store.get(subscriptionId) === undefined
+    return { subscriptionId, callbackUrl, ...attempt, subscriptionEnded }
   }
 
   async #call(callback: About, contentFor: (parameters: Headers) => Content): Promise<Attempt> {
     const { store, faults, activity } = this.#parts
     const { subscriptionId, callbackUrl } = callback
-    const parameters = store.parameters(subscriptionId)
-    if (parameters === undefined) {
+    const subscription = store.get(subscriptionId)
+    if (subscription === undefined) {
       return { error: new Error('The subscription ended before this callback was sent') }
     }
     const fault = faults.takeForCallback(subscriptionId)
-    const content = contentFor(parameters)
+    const content = contentFor(subscription.parameters)
     const finish = activity.beginCallback({ ...callback, ...content, ...(fault && { fault }) })
     const { answer, ...attempt } = await this.#post(callbackUrl, content, fault)
     const { error, ...status } = attempt

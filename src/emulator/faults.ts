@@ -93,17 +93,13 @@ export class FaultPlan {
   }
 
   takeForRequest(operation: string): Fault | undefined {
-    return this.#take((each) =>
-      each.operation !== 'callback' && each.operation === operation ? each.fault : undefined,
-    )
+    return this.#take((each) => each.operation === operation)?.fault
   }
 
   takeForCallback(subscriptionId: number): CallbackFault | undefined {
-    return this.#take((each) =>
-      each.operation === 'callback' && (each.subscriptionId ?? subscriptionId) === subscriptionId
-        ? each.fault
-        : undefined,
-    )
+    const isOfIt = (id = subscriptionId) => id === subscriptionId
+    const used = this.#take((each) => each.operation === 'callback' && isOfIt(each.subscriptionId))
+    return used?.operation === 'callback' ? used.fault : undefined
   }
 
   lift(id: number): void {
@@ -119,12 +115,12 @@ export class FaultPlan {
   }
 
   /** Uses up one time of the first fault that fits. */
-  #take<Kind>(fitting: (planned: PlannedFault) => Kind | undefined): Kind | undefined {
-    const used = this.#planned.find((each) => fitting(each) !== undefined)
+  #take(fits: (planned: PlannedFault) => boolean): PlannedFault | undefined {
+    const used = this.#planned.find(fits)
     if (used === undefined) return undefined
     const left = used.times === 1 ? [] : [{ ...used, times: used.times - 1 }]
     this.#change(this.#planned.flatMap((each) => (each === used ? left : [each])))
-    return fitting(used)
+    return used
   }
 
   #change(planned: readonly PlannedFault[]): void {

@@ -3,13 +3,12 @@ import { randomBytes, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { createSecureContext } from 'node:tls'
 import * as z from 'zod'
-import { headerName } from '../shared/headers.js'
+import { framingHeaders, headerName } from '../shared/headers.js'
 import { endpoints, type Routes, resolvedRoute, routesSchema } from '../shared/routes.js'
 import { thrownBy } from '../shared/text.js'
 import { configurationError, validate } from '../shared/validation.js'
 import { maxDelayMs } from '../shared/waits.js'
 import type { KeyAndCertificate } from './https/certificate.js'
-import { isReservedHeader } from './service/requests.js'
 
 /** Options of `startEmulator`. Each has a default. */
 export interface EmulatorOptions {
@@ -138,7 +137,10 @@ const optionsSchema = z
         z
           .string()
           .regex(headerName, 'is not a header name')
-          .refine((name) => !isReservedHeader(name), 'belongs to the callback request itself'),
+          .refine(
+            (name) => !framingHeaders.includes(name.toLowerCase()),
+            'belongs to the callback request itself',
+          ),
       )
       .default(['UserData']),
     callbackTimeoutMs: z.int().min(1).max(maxDelayMs).default(5_000),

@@ -171,7 +171,7 @@ class RunningCall {
     for (;;) {
       const outcome = await this.#attempt(request, authorization, rejected)
 
-      if (isAnswer(outcome) && isUnauthorized(outcome.status) && rejected === undefined) {
+      if ('status' in outcome && isUnauthorized(outcome.status) && rejected === undefined) {
         rejected = authorization
         const another = await authorizer.reauthorize?.(rejected, deadline)
         if (another !== undefined) {
@@ -184,13 +184,13 @@ class RunningCall {
       failures += 1
       const delayMs = delayBeforeRepeat(outcome, failures, isRepeatable, retry)
       if (delayMs === undefined || performance.now() + delayMs >= deadline.endsAt) {
-        if (!isAnswer(outcome)) throw outcome
+        if (!('status' in outcome)) throw outcome
         this.#report(outcome)
         return outcome
       }
       const fields = { method, url, attempt: this.attempts, delayMs: Math.round(delayMs) }
       log('info', { event: 'request.retried', ...fields }, 'Request will be repeated')
-      this.lastFailure = isAnswer(outcome) ? errorOf(outcome) : outcome
+      this.lastFailure = 'status' in outcome ? errorOf(outcome) : outcome
       await deadline.sleep(delayMs)
     }
   }
@@ -290,10 +290,6 @@ function headersOf(
   return headers === undefined ? own : { ...headers, ...own }
 }
 
-function isAnswer(outcome: Answer | ConnectionError): outcome is Answer {
-  return 'status' in outcome
-}
-
 /** How long to wait before the request is repeated, or `undefined` if it is not repeated. */
 function delayBeforeRepeat(
   outcome: Answer | ConnectionError,
@@ -302,14 +298,14 @@ function delayBeforeRepeat(
   { maxAttempts, baseDelayMs, maxDelayMs }: RetryPolicy,
 ): number | undefined {
   if (failures >= maxAttempts || !isRepeated(outcome, isRepeatable)) return undefined
-  const retryAfterMs = isAnswer(outcome) ? outcome.retryAfterMs : undefined
+  const retryAfterMs = 'status' in outcome ? outcome.retryAfterMs : undefined
   // Full jitter: a random wait up to the backoff, so that many clients do not repeat at the same time.
   return retryAfterMs ?? Math.random() * backoffMs(failures, { firstMs: baseDelayMs, maxMs: maxDelayMs })
 }
 
 /** Whether another attempt may succeed and is safe: the last one had no effect, or the request may be repeated anyway. */
 function isRepeated(outcome: Answer | ConnectionError, isRepeatable: boolean): boolean {
-  if (!isAnswer(outcome)) return outcome.requestSent ? isRepeatable : isTransient(outcome)
+  if (!('status' in outcome)) return outcome.requestSent ? isRepeatable : isTransient(outcome)
   return isBusy(outcome.status) || (isRepeatable && isOutcomeOpen(outcome.status))
 }
 

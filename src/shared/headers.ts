@@ -7,3 +7,9 @@ export const headerNameRule = "letters, digits and !#$%&'*+-.^_`|~ only"
 /** RFC 9110 section 5.5: visible ASCII, with spaces and tabs inside. */
 export const headerValue = /^(?!\s)[\t -~]*(?<!\s)$/
 export const headerValueRule = 'visible ASCII only, and spaces or tabs in between'
+
+/** Headers that say how a message itself is sent: a second value would break its framing, its body or its route. */
+export const framingHeaders: readonly string[] = [
+  ...['connection', 'content-length', 'content-type', 'expect', 'host', 'keep-alive', 'proxy-connection'],
+  ...['te', 'trailer', 'transfer-encoding', 'upgrade'],
+]

@@ -3,7 +3,13 @@ import * as z from 'zod'
 import { requestHeaderNames } from '../http/send.js'
 import { deliveredTypeProblem, type NotificationType, notificationTypes } from '../notification-types.js'
 import { callbackUrlProblem } from '../shared/addresses.js'
-import { headerName, headerNameRule, headerValue, headerValueRule } from '../shared/headers.js'
+import {
+  framingHeaders,
+  headerName,
+  headerNameRule,
+  headerValue,
+  headerValueRule,
+} from '../shared/headers.js'
 import { placeholder, placeholderProblem } from '../shared/text.js'
 import { invalidRequest, validate } from '../shared/validation.js'
 
@@ -168,22 +174,7 @@ function refuseRepetitions({ value: values, issues }: z.core.ParsePayload<readon
 const formFields = ['notification_type', 'username', 'callback_url', 'recreateifexists']
 
 /** Headers that describe the message or the connection: the sender of the callback must set these itself. */
-const messageHeaders = [
-  'connection',
-  'content-encoding',
-  'content-length',
-  'content-type',
-  'expect',
-  'host',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]
+const messageHeaders = [...framingHeaders, 'content-encoding', 'proxy-authenticate', 'proxy-authorization']
 
 export const parametersSchema = z.lazy(() =>
   associatedValuesSchema([

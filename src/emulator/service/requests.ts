@@ -96,16 +96,3 @@ export function parseJsonObject(body: string): Map<string, string> {
 }
 
 const jsonFields = z.record(z.string(), z.union([z.string(), z.number().transform(String)]))
-
-export const reservedHeaders: readonly string[] = [
-  ...['connection', 'content-length', 'content-type', 'expect', 'host', 'keep-alive', 'proxy-connection'],
-  ...['te', 'trailer', 'transfer-encoding', 'upgrade'],
-]
-
-/**
- * Whether a header says how the callback itself is sent: a second value would break its framing, its body or its route.
- * The client refuses some more names.
- */
-export function isReservedHeader(name: string): boolean {
-  return reservedHeaders.includes(name.toLowerCase())
-}

@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { notificationTypes } from '../../notification-types.js'
 import { isInsecureLoopback, parsedUrl } from '../../shared/addresses.js'
-import { headerName } from '../../shared/headers.js'
+import { framingHeaders, headerName } from '../../shared/headers.js'
 import { endpoints, type ResolvedRoute, resolvedRoute } from '../../shared/routes.js'
 import { excerpt } from '../../shared/text.js'
 import type { ResolvedEmulatorOptions } from '../options.js'
@@ -10,7 +10,6 @@ import {
   type Endpoint,
   formType,
   invalid,
-  isReservedHeader,
   mediaTypeOf,
   parseAuthorization,
   parseForm,
@@ -69,7 +68,7 @@ export function subscriptionEndpoints(
     requireFormat(request, update.format)
     const subscriptionId = idOf(update, request)
     // Checked before the values: an ended subscription is always a 404.
-    if (!store.isActive(subscriptionId)) throw notFound(subscriptionId)
+    if (store.get(subscriptionId) === undefined) throw notFound(subscriptionId)
     store.updateParameters(subscriptionId, readUpdate(update, request, rules))
     return new Response()
   }
@@ -196,11 +195,13 @@ function readParameters(
   for (const [name, value] of given) {
     const shown = excerpt(name, 100)
     if (!headerName.test(name)) throw invalid(`${JSON.stringify(shown)} cannot be the name of a header`)
-    if (isReservedHeader(name)) throw invalid(`${name} belongs to the callback request itself`)
+    const lowerCase = name.toLowerCase()
+    // The client refuses some more names.
+    if (framingHeaders.includes(lowerCase)) throw invalid(`${name} belongs to the callback request itself`)
     if (!headerValuePattern.test(value)) throw invalid(`the value of ${shown} cannot be sent in a header`)
     // Callbacks would carry two headers of one name, and their receiver would see neither value.
-    if (names.has(name.toLowerCase())) throw invalid(`${shown} is given more than once`)
-    names.add(name.toLowerCase())
+    if (names.has(lowerCase)) throw invalid(`${shown} is given more than once`)
+    names.add(lowerCase)
   }
   return Object.fromEntries(given)
 }

@@ -90,13 +90,9 @@ export class SubscriptionStore {
     if (consecutiveFailures === failuresThatEndASubscription) this.end(subscriptionId, 'three-failures')
   }
 
-  isActive(subscriptionId: number): boolean {
-    return this.#active.has(subscriptionId)
-  }
-
-  /** The associated parameters as they are now, or nothing if no active subscription has this id. */
-  parameters(subscriptionId: number): Readonly<Record<string, string>> | undefined {
-    return this.#active.get(subscriptionId)?.parameters
+  /** An active subscription as it is now. */
+  get(subscriptionId: number): SubscriptionRecord | undefined {
+    return this.#active.get(subscriptionId)
   }
 
   /** The subscriptions that want notifications of this type for this user (docs/service.md, Delivery). */

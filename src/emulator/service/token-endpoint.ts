@@ -22,40 +22,29 @@ type Identity = Pick<ResolvedEmulatorOptions, 'domain' | 'clientId' | 'clientSec
  * form. A `Refusal` has an error code of RFC 6749 section 5.2.
  */
 export function tokenEndpoint(identity: Identity, tokens: TokenIssuer): Endpoint {
-  return {
-    operation: 'token',
-    ...endpoints.token,
-    async answer(request) {
-      // In a path a plus sign is no space.
-      if (decodeFormComponent(request.variable.replaceAll('+', '%2B')) !== identity.domain)
-        throw new Refusal(404, 'There is no such domain', 'not_found')
-      return answerTokenRequest(identity, tokens, request)
-    },
+  async function answer({ body, headers, variable }: ServiceRequest): Promise<Response> {
+    // In a path a plus sign is no space.
+    if (decodeFormComponent(variable.replaceAll('+', '%2B')) !== identity.domain)
+      throw new Refusal(404, 'There is no such domain', 'not_found')
+    if (mediaTypeOf(headers.get('content-type')) !== formType) {
+      throw invalid(`Content-Type must be ${formType}`)
+    }
+    const form = parseForm(body)
+    authenticate(identity, headers, form)
+    const grantType = form.get('grant_type')
+    if (grantType === undefined) throw invalid('grant_type is missing')
+    if (grantType !== 'client_credentials') {
+      throw new Refusal(400, 'grant_type must be client_credentials', 'unsupported_grant_type')
+    }
+    // An empty parameter counts as left out (RFC 6749 section 3.2).
+    const scope = form.get('scope') || undefined
+    const access_token = await tokens.issue(identity.clientId, scope)
+    return Response.json(
+      { access_token, token_type: 'Bearer', expires_in: tokens.lifetimeSeconds, scope },
+      { headers: { 'cache-control': 'no-store', pragma: 'no-cache' } },
+    )
   }
-}
-
-async function answerTokenRequest(
-  identity: Identity,
-  tokens: TokenIssuer,
-  { headers, body }: ServiceRequest,
-): Promise<Response> {
-  if (mediaTypeOf(headers.get('content-type')) !== formType) {
-    throw invalid(`Content-Type must be ${formType}`)
-  }
-  const form = parseForm(body)
-  authenticate(identity, headers, form)
-  const grantType = form.get('grant_type')
-  if (grantType === undefined) throw invalid('grant_type is missing')
-  if (grantType !== 'client_credentials') {
-    throw new Refusal(400, 'grant_type must be client_credentials', 'unsupported_grant_type')
-  }
-  // An empty parameter counts as left out (RFC 6749 section 3.2).
-  const scope = form.get('scope') || undefined
-  const access_token = await tokens.issue(identity.clientId, scope)
-  return Response.json(
-    { access_token, token_type: 'Bearer', expires_in: tokens.lifetimeSeconds, scope },
-    { headers: { 'cache-control': 'no-store', pragma: 'no-cache' } },
-  )
+  return { operation: 'token', ...endpoints.token, answer }
 }
 
 function authenticate(identity: Identity, sent: Headers, form: ReadonlyMap<string, string>): void {
