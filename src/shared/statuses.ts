@@ -2,11 +2,14 @@
 
 type Meaning = (status: number) => boolean
 
+// Bundlers leave out what is not used.
+/* @__NO_SIDE_EFFECTS__ */
 const oneOf =
   (...statuses: readonly number[]): Meaning =>
   (status) =>
     statuses.includes(status)
 
+/* @__NO_SIDE_EFFECTS__ */
 const between =
   (first: number, last: number): Meaning =>
   (status) =>
