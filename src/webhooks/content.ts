@@ -62,15 +62,21 @@ function jsonIn(body: unknown, headers?: RequestHeaders, mayBeWrapped = true): C
  */
 function opened(body: unknown) {
   if (typeof body !== 'string' && !isBytes(body)) return { value: body, inside: insideObject(body) }
-  const text = isBytes(body) ? decodedText(body) : body.replace(/^\uFEFF/, '')
-  const value = text === undefined ? undefined : parseJson(text)
+  const text = isBytes(body) ? decodedText(body) : body
+  const value = text === undefined ? undefined : valueIn(text)
   if (value === undefined) return { text, value, inside: bytesOfBase64(text) }
   return { text, value, inside: typeof value === 'string' ? value : insideObject(value) }
 }
 
+/** The value of JSON, or of an object in JSON with something else around: a mark, NULs, a prefix, the boundaries of a form. */
+function valueIn(text: string): unknown {
+  const value = parseJson(text)
+  return value === undefined ? parseJson(text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1)) : value
+}
+
 /**
- * Bytes in JSON, as `{ type: 'Buffer', data: [123, 34] }`, `{ 0: 123, 1: 34 }` or `[123, 34]`; or the one name that a form parser
- * has made of JSON.
+ * Bytes in JSON, as `{ type: 'Buffer', data: [123, 34] }`, `{ 0: 123, 1: 34 }` or `[123, 34]`; or JSON that a form parser has
+ * split at each `&` and `=`.
  */
 function insideObject(value: unknown): string | Uint8Array | undefined {
   try {
@@ -78,7 +84,10 @@ function insideObject(value: unknown): string | Uint8Array | undefined {
     if (Array.isArray(data)) return Uint8Array.from(data)
     const [name = ''] = Object.keys(Object(value))
     if (name === '0') return Uint8Array.from(Object.values(Object(value)))
-    return Object(value)[name] === '' ? name : undefined
+    if (!name.startsWith('{')) return undefined
+    return Object.entries(Object(value))
+      .map(([key, rest]) => (rest === '' ? key : `${key}=${rest}`))
+      .join('&')
   } catch {
     // Its getters throw.
     return undefined

@@ -88,7 +88,11 @@ const rows: readonly Row[] = [
   ['a Buffer in JSON', {}, Buffer.from(JSON.stringify(utf8)), 'delivered'],
   ['gzip as a Buffer in JSON', {}, Buffer.from(JSON.stringify(gzipSync(utf8))), 'delivered'],
   ['gzip of a Buffer in JSON', {}, gzipSync(JSON.stringify(utf8)), 'delivered'],
+  ['JSON with NULs behind it', {}, Buffer.from(`${json}\0\0`), 'delivered'],
+  ['JSON behind a prefix', {}, Buffer.from(`)]}',\n${json}`), 'delivered'],
+  ['JSON in a form of many parts', {}, Buffer.from(`--x\r\nA: b\r\n\r\n${json}\r\n--x--`), 'delivered'],
   // What nobody can read.
+  ['two deliveries', {}, Buffer.from(`${json}\n${json}`), 'invalid'],
   ['nothing', {}, Buffer.alloc(0), 'invalid'],
   ['white space', {}, Buffer.from(' \n'), 'invalid'],
   ['nothing, labelled "gzip"', encoded('gzip'), Buffer.alloc(0), 'invalid'],
