@@ -4,7 +4,7 @@ import { connect as connectHttp2, createServer as createHttp2Server } from 'node
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigurationError, DeliveryReceiver, toNodeHandler } from 'notification-subscriber/webhooks'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
 import { listen } from '../support/listen.js'
 import { lowEnergyDelivery } from './deliveries.js'
@@ -86,6 +86,15 @@ test('no connection is ended for being idle while handlers run', async () => {
   work.resolve()
   expect(await closed).toBe(0)
   agent.destroy()
+})
+
+test('close takes no longer under fake timers that advance with time', async () => {
+  const { receiver, server } = await serve()
+  vi.useFakeTimers({ shouldAdvanceTime: true })
+  onTestFinished(() => void vi.useRealTimers())
+  const startedAt = process.hrtime.bigint()
+  expect(await receiver.close(server)).toBe(0)
+  expect(Number(process.hrtime.bigint() - startedAt) / 1e6).toBeLessThan(3_000)
 })
 
 test('what is left after timeoutMs is ended: silent and half-open connections, and slow handlers are counted', async () => {
