@@ -51,10 +51,9 @@ export async function readPieces(
 
 /** Reads a web stream as {@link readPieces} does, and cancels what is left of it. Throws if something else reads it. */
 export async function readWebStream(
-  stream: ReadableStream<Uint8Array> | null,
+  stream: ReadableStream<Uint8Array>,
   maxBytes: number,
 ): Promise<ReadBody<Uint8Array>> {
-  if (stream === null) return { body: new Uint8Array() }
   const reader = stream.getReader()
   try {
     return await readPieces(piecesOf(reader), maxBytes)

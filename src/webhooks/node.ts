@@ -3,19 +3,20 @@ import { invalidDelivery, isBytes, type ReadBody, readPieces, routeAdvice } from
 import { coreOf, type ReceiverCore } from './core.js'
 import { RequestHeaders } from './headers.js'
 import type { NodeRequest, NodeResponse } from './node-types.js'
+import { foreignCall } from './options.js'
 import type { CallbackReceiver } from './receiver.js'
 
 /**
  * Makes a request listener for `node:http`, `node:https` and `node:http2`, which is also a middleware for
  * Express 4 and 5, Connect, restify, NestJS, Nuxt and the pages router of Next.js. It answers every request, never calls
- * `next`, and returns a promise that resolves once the answer was given, and never rejects.
+ * `next`, and returns a promise that resolves once the answer was given.
  *
  * Put the route before a body parser: one answers malformed JSON with 400, more than 100 kB with 413 and an unknown
  * charset with 415, and each is a failed callback (docs/receiver.md, Where to put the route). Method and secrets are
  * checked before the body is read. A late, incomplete or unknown compressed body goes to `onInvalid`, with the
  * received part.
  *
- * @throws `ConfigurationError` for what is no receiver
+ * @throws `ConfigurationError` for what is no receiver; the function rejects with one for arguments of another framework
  *
  * @example
  * ```ts
@@ -42,8 +43,9 @@ export async function handleNodeRequest(
   core: ReceiverCore,
   request: NodeRequest,
   response: NodeResponse,
-  { parsedBody = () => bodyLeftOn(request), headers: shownHeaders = request.headers }: FrameworkRequest = {},
+  { parsedBody = () => bodyLeftOn(request), headers: shownHeaders = request?.headers }: FrameworkRequest = {},
 ): Promise<void> {
+  if (typeof response?.end !== 'function') throw foreignCall('it takes a request and a response of Node.js')
   const { httpVersionMajor } = request
   const stream = httpVersionMajor === 2 ? request.stream : undefined
   const session = stream?.session

@@ -107,6 +107,11 @@ export function routeError(message: string): ConfigurationError {
   return configurationError('The callback route cannot work')([{ path: [], message }])
 }
 
+/** The error of a route that gets the arguments of another framework. */
+export function foreignCall(problem: string): ConfigurationError {
+  return routeError(`${problem}: use the adapter of your framework (docs/receiver.md)`)
+}
+
 /** @throws `ConfigurationError` with every problem of options or arguments; callers in JavaScript may pass anything */
 export function check<Output>(
   subject: 'The delivery receiver' | 'The callback route',

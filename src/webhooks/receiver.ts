@@ -12,7 +12,7 @@ import { type CallbackAnswer, ReceiverCore, receiverCore } from './core.js'
 import type { NotificationHandler } from './handlers.js'
 import { type HeadersLike, RequestHeaders } from './headers.js'
 import type { CallbackServer } from './node-types.js'
-import { check, type DeliveryReceiverOptions, delaySchema, optionsSchema, routeError } from './options.js'
+import { check, type DeliveryReceiverOptions, delaySchema, foreignCall, optionsSchema } from './options.js'
 import type { NoPayloadSchemas, PayloadSchemas } from './schemas.js'
 
 /** A callback, the argument of {@link DeliveryReceiver.handle}. */
@@ -122,9 +122,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
   handle(request: CallbackRequest, ...others: never[]): Promise<CallbackAnswer> {
     // A response, a context or the environment of a platform; thrown and not rejected, so that every framework reports it.
     if (others.some((argument) => Object(argument) === argument && !Array.isArray(argument))) {
-      throw routeError(
-        'receiver.handle is no route, and would answer nothing: give the receiver to toNodeHandler, toWebHandler, toLambdaHandler or another adapter (docs/receiver.md)',
-      )
+      throw foreignCall('receiver.handle is no route')
     }
     return this.#answer(request)
   }

@@ -4,7 +4,7 @@ import { callLogged } from '../logger.js'
 import { invalidDelivery, readWebStream, routeAdvice } from './body.js'
 import { coreOf } from './core.js'
 import { RequestHeaders } from './headers.js'
-import { check } from './options.js'
+import { check, foreignCall } from './options.js'
 import type { CallbackReceiver } from './receiver.js'
 
 /** Options of {@link toWebHandler}. */
@@ -26,13 +26,14 @@ export interface WebHandlerOptions<Rest extends unknown[]> {
 
 /**
  * Makes a function from `Request` to `Response`: for Hono, Next.js, Deno, Bun, Cloudflare Workers. The function resolves
- * with an answer to every request, and never rejects.
+ * with an answer to every request.
  *
  * Method and secrets are checked before the body is read. `Headers` joins a header that was sent twice to one text,
  * which is compared as a whole. A late, incomplete or unknown compressed body, or one that was read before, goes to
  * `onInvalid`, with the received part.
  *
- * @throws `ConfigurationError` for what is no receiver, or options that cannot work
+ * @throws `ConfigurationError` for what is no receiver, or options that cannot work; the function rejects with one for
+ * arguments of another framework
  *
  * @example
  * ```ts
@@ -50,10 +51,16 @@ export function toWebHandler<Rest extends unknown[] = []>(
   check('The callback route', z.strictObject({ waitUntil: z.function().optional() }), options)
   const { waitUntil } = options
   return async (request, ...rest) => {
+    if (request.method && typeof request.headers?.get !== 'function') throw foreignCall('it takes a Request')
     const readBody = () => {
-      if (!request.bodyUsed) return readWebStream(request.body, core.maxBodyBytes)
-      core.warnOfParser()
-      throw invalidDelivery(undefined, `was read before the receiver: ${routeAdvice}`)
+      const { bodyUsed, body } = request
+      if (bodyUsed || body?.locked) {
+        core.warnOfParser()
+        throw invalidDelivery(undefined, `was read before the receiver: ${routeAdvice}`)
+      }
+      // Not every polyfill has streams.
+      if (!body?.getReader) return request.text().then((text) => ({ body: text }))
+      return readWebStream(body, core.maxBodyBytes)
     }
     const headers = new RequestHeaders(request.headers)
     const { answer, stillRunning } = await core.receive(request.method, headers, readBody)

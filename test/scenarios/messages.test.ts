@@ -11,6 +11,7 @@ import {
   parseDelivery,
   sampleDelivery,
   toFastifyPlugin,
+  toKoaMiddleware,
   toNodeHandler,
   toWebHandler,
   verifySecrets,
@@ -163,6 +164,13 @@ test('messages about the options of a receiver and of a parser', async () => {
     'a route without a receiver': () => toNodeHandler(any(undefined)),
     'a web route with what is no receiver': () => toWebHandler(any({})),
     'a misspelt option of a web route': () => toWebHandler(receiver, any({ waituntil() {} })),
+    'a web route in Express': () => toWebHandler(receiver)(any({ method: 'POST', headers: {} })),
+    'a route of Node.js in Hono': () =>
+      toNodeHandler(receiver)(
+        any({ req: {} }),
+        any(() => {}),
+      ),
+    'a middleware for Koa in Express': () => toKoaMiddleware(receiver)(any({ method: 'POST' })),
     'a plugin for Fastify without options': () => toFastifyPlugin(receiver, any(undefined)),
     'a plugin for Fastify with another option': () => toFastifyPlugin(receiver, any({ url: '/n' })),
     'a parser without schemas': () => createDeliveryParser(any({})),
