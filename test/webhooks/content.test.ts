@@ -15,6 +15,7 @@ const utf16be = Buffer.from(utf16le).swap16()
 const broken = Buffer.from(json.slice(0, -1))
 const mark = (bytes: Buffer, ...markBytes: number[]) => Buffer.concat([Buffer.from(markBytes), bytes])
 const base64 = (bytes: Buffer) => Buffer.from(bytes.toString('base64'))
+const zstd = Object(process.getBuiltinModule('node:zlib')).zstdCompressSync
 const layers = (count: number): Buffer => (count === 0 ? utf8 : gzipSync(layers(count - 1)))
 
 const encoded = (coding: string) => ({ 'content-encoding': coding })
@@ -63,6 +64,8 @@ const rows: readonly Row[] = [
   ['deflate with a small window', {}, deflateSync(utf8, { windowBits: 9 }), 'delivered'],
   ['deflate without its header', encoded('deflate'), deflateRawSync(utf8), 'delivered'],
   ['br', encoded('br'), brotliCompressSync(utf8), 'delivered'],
+  // Node.js 20 has no zstd.
+  ...(zstd ? [['zstd', encoded('zstd'), zstd(utf8), 'delivered'] as const] : []),
   ['base64url', {}, Buffer.from(utf8.toString('base64url')), 'delivered'],
   ['gzip in base64', encoded('gzip'), base64(gzipSync(utf8)), 'delivered'],
   // Charsets.
@@ -143,7 +146,7 @@ describe.each(transports)('a body through %s', (_, open) => {
 
 test('parseDelivery reads the same bodies, unless they are compressed, or in a charset that it is not told', () => {
   for (const [what, , body, verdict] of rows) {
-    const needsHeaders = body !== utf8 && /^(?:gzip|deflate|br|latin-1|windows-1252)\b/.test(what)
+    const needsHeaders = body !== utf8 && /^(?:gzip|deflate|br|zstd|latin-1|windows-1252)\b/.test(what)
     const { data, error } = safeParseDelivery(body)
     if (verdict === 'invalid' || needsHeaders) expect(error?.issues, what).toHaveLength(1)
     else expect(data, what).toEqual(delivery)
@@ -153,8 +156,12 @@ test('parseDelivery reads the same bodies, unless they are compressed, or in a c
   expect(safeParseDelivery(undefined).error?.issues[0]?.message).toBe(
     'the body is undefined (did a body parser run, for this content type?)',
   )
-  const zstd = Buffer.from('28b52ffd', 'hex')
-  for (const [format, bytes] of Object.entries({ gzip: gzipSync(utf8), deflate: deflateSync(utf8), zstd })) {
+  const signature = Buffer.from('28b52ffd', 'hex')
+  for (const [format, bytes] of Object.entries({
+    gzip: gzipSync(utf8),
+    deflate: deflateSync(utf8),
+    zstd: signature,
+  })) {
     const [issue] = safeParseDelivery(bytes).error?.issues ?? []
     expect(issue?.message).toMatch(`the body is compressed with ${format}: decompress it first`)
   }
