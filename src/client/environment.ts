@@ -114,7 +114,8 @@ function spellingProblem(name: string, value: string): string | undefined {
   const [invisible] = /[\p{Cc}\p{Cf}\u2028\u2029\u00a0]/u.exec(value) ?? []
   const code = invisible?.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')
   if (code !== undefined) return `has the invisible character U+${code}: write the value anew`
-  if (/^(["']).*\1$|^“.*”$/.test(value)) return 'is in quotes, which are part of the value here: remove them'
+  if (/^(["'`]).*\1$|^[“‘„].*[”’“]$/.test(value))
+    return 'is in quotes, which are part of the value here: remove them'
   const hasSpace = value.trim() !== value && name in variables
   return hasSpace ? 'must not begin or end with a space' : undefined
 }

@@ -63,6 +63,9 @@ describe('fromEnv', () => {
   test.each([
     ['in quotes', '"subscriber"'],
     ['in single quotes', "'subscriber'"],
+    ['in backticks', '`subscriber`'],
+    ['in quotes of a word processor', '“subscriber”'],
+    ['in single quotes of a word processor', '‘subscriber’'],
     ['with a zero-width space', 'sub\u200bscriber'],
     ['with a byte order mark', '\ufeffsubscriber'],
     ['with a hard space', 'subscriber\u00a0'],
