@@ -169,13 +169,14 @@ function advice({ intermediary, status }: Answer, error: string | undefined): st
     return intermediaryAdvice(intermediary, 'client ID and secret', '`authUrl`')
   }
   if (error === 'invalid_scope') return 'Check `scope`: it is unknown there, or not granted to this client.'
-  if (isTokenRefused(status)) {
+  if (isTokenRefused(status, error)) {
     return (
       'Check `clientId`, `clientSecret` and `domain`; if the secret contains + or %, ' +
       "also try `credentialsEncoding: 'form-urlencoded'` or `clientAuthentication: 'body'`."
     )
   }
   if (isAbsent(status)) return 'Check `authUrl` and `domain`: there is no token endpoint at this address.'
-  if (isBusy(status) || isServerError(status)) return 'The server is busy or unavailable: try again later.'
+  if (isBusy(status) || isServerError(status) || isTokenRefused(status))
+    return 'The server is busy or unavailable: try again later.'
   return 'Check `authUrl`: a token endpoint answers 200, and redirects are not followed.'
 }

@@ -97,7 +97,7 @@ export const advice = {
 export function nextAfterTokenRefusal(status: number, error: string | undefined): string {
   if (error === 'invalid_scope') return 'Check NOTIFICATION_SCOPE'
   if (isAbsent(status)) return 'Check NOTIFICATION_DOMAIN and NOTIFICATION_AUTH_URL: there is no such domain'
-  if (isTokenRefused(status)) {
+  if (isTokenRefused(status, error)) {
     return (
       'Compare NOTIFICATION_CLIENT_ID and NOTIFICATION_CLIENT_SECRET with what you were given. If the secret has ' +
       'characters such as % or +, try NOTIFICATION_CREDENTIALS_ENCODING=form-urlencoded or NOTIFICATION_CLIENT_AUTHENTICATION=body; ' +

@@ -46,8 +46,12 @@ export const isForbidden = oneOf(403)
 /** The answer is about the credentials. */
 export const isAboutCredentials = oneOf(401, 403)
 
+/** Codes of OAuth for a failure of the server, which some token endpoints also answer with 400. */
+const temporaryErrors = ['temporarily_unavailable', 'server_error', 'internal_failure']
+
 /** Of a token endpoint: client ID, secret or domain are refused (RFC 6749 section 5.2). */
-export const isTokenRefused = oneOf(400, 401, 403)
+export const isTokenRefused = (status: number, error = '') =>
+  oneOf(400, 401, 403)(status) && !temporaryErrors.includes(error)
 
 /** Of a proxy: it asks for credentials. */
 export const isProxyUnauthorized = oneOf(407)

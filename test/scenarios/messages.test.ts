@@ -374,6 +374,7 @@ test('messages about tokens', async () => {
     'a description alone': refused({ error_description: 'Who are you?' }),
     'an error that is no text': refused({ error: 7, error_description: ['Who'] }),
     invalid_scope: refused({ error: 'invalid_scope' }),
+    temporarily_unavailable: refused({ error: 'temporarily_unavailable' }),
     '200 with a page': to(answered(200, page)),
     '200 with what is no token': to(answered(200, '{"token_type":"mac"}')),
     '200 with an encoded body': to(answered(200, '\u001f', { 'content-encoding': 'gzip' })),

@@ -105,7 +105,8 @@ function failureKindOf(error: unknown): Failure['kind'] {
   if (!(error instanceof ApiError || error instanceof TokenRequestError)) return 'SERVICE'
   // The answer of a proxy says nothing about credentials or the request.
   if (error.intermediary !== undefined) return 'SERVICE'
-  if (error instanceof TokenRequestError) return isTokenRefused(error.status) ? 'CREDENTIALS' : 'SERVICE'
+  if (error instanceof TokenRequestError)
+    return isTokenRefused(error.status, error.error) ? 'CREDENTIALS' : 'SERVICE'
   if (isAboutCredentials(error.status)) return 'CREDENTIALS'
   return isBusy(error.status) || isServerError(error.status) ? 'SERVICE' : 'REFUSED'
 }

@@ -70,6 +70,13 @@ describe('an error of the client', () => {
     ['a 422', create, api(422), 'refused', 'REFUSED'],
     ['a refused token', create, new TokenRequestError('', { status: 401 }), 'refused', 'CREDENTIALS'],
     ['a token endpoint that fails', create, new TokenRequestError('', { status: 500 }), 'refused', 'SERVICE'],
+    [
+      'a token endpoint that says so with 400',
+      create,
+      new TokenRequestError('', { status: 400, error: 'server_error' }),
+      'refused',
+      'SERVICE',
+    ],
     ['a name that cannot be sent', create, new InvalidRequestError('', { issues: [] }), 'refused', 'INVALID'],
     ['a proxy that cannot be', create, new ConfigurationError('', { issues: [] }), 'refused', 'SERVICE'],
     ['an error of the user’s own client', create, new Error('?'), 'lost', 'SERVICE'],
