@@ -89,7 +89,7 @@ function decompressed(bytes: Uint8Array, encoding: string): Uint8Array {
       ['br', brotliDecompressSync],
       ['zstd', zstdDecompressSync],
     ])
-    const decompress = others.get(encoding) ?? unzipSync
+    const decompress = others.get(encoding.toLowerCase()) ?? unzipSync
     return decompress(bytes, { maxOutputLength: maxBodyBytes })
   } catch {
     return bytes

@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net'
 import type { buildConnector, Dispatcher } from 'undici'
 import { BoundedBytes } from '../shared/bounded-bytes.js'
-import { isInterim, isSuccess } from '../shared/statuses.js'
+import { isBodiless, isInterim, isSuccess } from '../shared/statuses.js'
 import { certificatesIn, messageOf } from '../shared/text.js'
 import { configurationError } from '../shared/validation.js'
 import { isMockedReset, isRefusedHandshake } from './connection-error.js'
@@ -248,7 +248,9 @@ class ResponseHandler implements Dispatcher.DispatchHandler, Awaited {
   onResponseError(_controller: unknown, error: unknown): void {
     const status = this.#pending?.status ?? 0
     const thrown = status === 0 ? thrownAnswer(error) : undefined
-    if (status !== 0 && !isSuccess(status)) this.#answer(false)
+    // Also of an answer without a body that declares one.
+    if (isBodiless(status)) this.#answer(true)
+    else if (status !== 0 && !isSuccess(status)) this.#answer(false)
     else if (thrown !== undefined) void readAnswer(thrown).then(this.#end()?.resolve)
     // A mock resets without a connection: the request counts as sent.
     else {

@@ -172,6 +172,7 @@ describe.each(Object.entries(transports))('over %s', (_name, transport) => {
     ['gzip', gzipSync],
     ['deflate', deflateSync],
     ['br', brotliCompressSync],
+    ['BR', brotliCompressSync],
     // Node.js 20 has none.
     ['zstd', Object(process.getBuiltinModule('node:zlib')).zstdCompressSync ?? Buffer.from],
     ['identity', Buffer.from],

@@ -264,6 +264,14 @@ describe('on a loopback server', () => {
     await eventually(() => expect(open.size).toBe(0))
   })
 
+  test('a 204 that declares a body is an answer', async () => {
+    const address = await serve((_request, response) =>
+      response.writeHead(204, { 'content-length': 2 }).end(),
+    )
+    await using client = clientOf(address)
+    await client.unsubscribe(1)
+  })
+
   test.each([
     { told: 250, addressMs: 2_000 },
     { told: 5_000, addressMs: 5_000 },
