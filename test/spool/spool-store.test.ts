@@ -539,6 +539,18 @@ describe.concurrent('a disk that has no room', () => {
     expect(await readdir(folder.path)).toEqual([])
   })
 
+  test('leaves a delivery where it is that would move once half of its segment is done', async (folder) => {
+    await folder.leave(...[1, 2, 3, 4].map((id) => numbered(id)))
+    const disk = diskThatFailsTo('open', /\.open$/, 'ENOSPC')
+    const { deliver, delivered } = recorder(({ notification: { id } }) => {
+      if (disk.failures === 0 && id > 'n2') throw new Error('away')
+    })
+    await using spool = await folder.open({ deliver }, disk.files)
+    await until(() => spool.size === 0)
+    expect(disk.failures).toBeGreaterThan(0)
+    expect(idsOf(delivered).filter((id) => id === 'n3')).toHaveLength(3)
+  })
+
   test('for a dead letter repeats its delivery, and makes the letter later', async (folder) => {
     await folder.leave(numbered(1), numbered(2, { score: 1 }))
     const payloads = { cxScoreUpdated: z.object({ score: z.number() }) }
