@@ -32,7 +32,7 @@ export interface WebHandlerOptions<Rest extends unknown[]> {
  * which is compared as a whole. A late, incomplete or unknown compressed body, or one that was read before, goes to
  * `onInvalid`, with the received part.
  *
- * @throws `ConfigurationError` for what is no receiver, or options that cannot work; the function rejects with one for
+ * @throws `ConfigurationError` for what is no receiver, or options that cannot work; the function throws one for
  * arguments of another framework
  *
  * @example
@@ -50,8 +50,7 @@ export function toWebHandler<Rest extends unknown[] = []>(
   const core = coreOf(receiver)
   check('The callback route', z.strictObject({ waitUntil: z.function().optional() }), options)
   const { waitUntil } = options
-  return async (request, ...rest) => {
-    if (request.method && typeof request.headers?.get !== 'function') throw foreignCall('it takes a Request')
+  async function answered(request: Request, rest: Rest): Promise<Response> {
     const readBody = () => {
       const { bodyUsed, body } = request
       if (bodyUsed || body?.locked) {
@@ -68,5 +67,11 @@ export function toWebHandler<Rest extends unknown[] = []>(
     const call = () => stillRunning && waitUntil?.(stillRunning, ...rest)
     void callLogged(core.log, { event: 'wait-until.failed' }, message, call)
     return new Response(null, answer)
+  }
+
+  return (request, ...rest) => {
+    // Thrown and not rejected, so that every framework reports it.
+    if (request.method && typeof request.headers?.get !== 'function') throw foreignCall('it takes a Request')
+    return answered(request, rest)
   }
 }

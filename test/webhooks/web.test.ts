@@ -84,6 +84,8 @@ describe('toWebHandler', () => {
     const polyfilled = Object.defineProperty(post(delivery), 'body', { value: undefined })
     expect((await handler(polyfilled)).status).toBe(204)
     expect(received).toEqual([lowEnergyDelivery()])
+    // As Express calls it, which catches what is thrown, and nothing that is rejected.
+    expect(() => handler({ method: 'POST', headers: {} } as Request)).toThrow('it takes a Request')
   })
 
   test('a delivery that is whole counts, although its stream fails', async () => {
