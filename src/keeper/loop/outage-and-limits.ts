@@ -201,8 +201,9 @@ const outageMessages = {
 
 function routesMessage(routes: readonly Operation[], error: unknown): string {
   const settings = routes.map((route) => `\`routes.${route}\``).join(' and ')
-  const answer =
+  const refusal =
     error instanceof ApiError && error.url ? `${error.url} answered ${error.status}` : messageOf(error)
+  const answer = error === undefined ? 'an unsubscribe was answered 2xx, and ended nothing' : refusal
   return (
     `The service has another route than ${settings} of the client: ${answer}. Set \`routes.update\` and ` +
     '`routes.unsubscribe` to the methods and paths of this service: until then subscriptions are not updated or not ended.'
