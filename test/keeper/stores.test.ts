@@ -350,19 +350,23 @@ test('a write that is repeated after a lost answer, and answered `false`, is fou
   expect(world.time.nowMs).toBeLessThan(10 * second)
 })
 
-test('a claim whose write got no answer delays its user by seconds, because nothing was sent', async () => {
+test.each([
+  ['claim', '"claim"'],
+  ['record with the id', '"provenAt"'],
+])('a %s whose write got no answer delays its user by seconds', async (_what, part) => {
   const unanswered = new Set<string>()
   const store = storeWith((kept) => ({
     compareAndSet(key, expected, value) {
       const isWritten = kept.swap(key, expected, value)
-      if (value.includes('"claim"') && unanswered.size < unanswered.add(key).size) throw new Error('late')
+      if (value.includes(part) && unanswered.size < unanswered.add(key).size) throw new Error('late')
       return isWritten
     },
   }))
   const world = worldOf({ users: 20, keeper: { store } })
   const { report } = await swept(world)
   expect(unanswered.size).toBe(20)
-  expect(report).toMatchObject({ active: 20, created: 20, failed: [] })
+  expect(report).toMatchObject({ active: 20, created: 20, failed: [], problems: [] })
+  expect(world.requests).toHaveLength(20)
   expect(world.time.nowMs).toBeLessThan(20 * second)
 })
 

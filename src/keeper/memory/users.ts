@@ -99,7 +99,9 @@ export class Users {
     const { problems, schedule } = this.#parts
     const known = user.record
     const { text, value: stored } = await this.#get(user.username)
-    const value = stored && text === user.unanswered ? { ...stored, claim: undefined } : stored
+    const wasWritten = text !== undefined && text === user.unanswered
+    if (wasWritten) problems.resolve('STORE', `write ${user.key}`)
+    const value = stored && wasWritten ? { ...stored, claim: undefined } : stored
     const isNew = text !== user.text
     if (isNew) Object.assign(user, { text, unchangedSince: now() })
     if (value !== undefined) {
