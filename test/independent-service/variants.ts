@@ -27,9 +27,6 @@ const elsewhere = {
   update: { ...posted('/api/subscriptions/update', 'form', 'subscription_id'), format: 'form' },
 } as const
 
-const notFound = { code: 'SUBSCRIPTION_NOT_FOUND', status: 404 } as const
-const onRoutes = ['Update', 'Unsubscribe', 'Unsubscribe the replaced one', 'Clean-up']
-
 const routes: readonly Variant[] = [
   { name: 'routes of the public developer pages', service: {} },
   {
@@ -75,33 +72,23 @@ const routes: readonly Variant[] = [
   { name: '410 for what does not exist', service: { missing: 410 } },
 ]
 
-const elsewhereOrNowhere: readonly Variant[] = [
-  { name: 'routes elsewhere, 404', service: elsewhere, wrongRoutes: notFound },
-  { name: 'routes elsewhere, 404 in HTML', service: { ...elsewhere, errors: 'html' }, wrongRoutes: notFound },
-  {
-    name: 'routes elsewhere, 404 without a body',
-    service: { ...elsewhere, errors: 'empty' },
-    wrongRoutes: notFound,
-  },
-  { name: 'no such routes, 404', service: { unsubscribe: null, update: null }, wrongRoutes: notFound },
-  {
-    name: 'no such routes, 405',
-    service: { unsubscribe: null, update: null, unknown: { status: 405 } },
-    wrongRoutes: { code: 'API', status: 405 },
-  },
-  {
-    name: 'no such routes, 501',
-    service: { unsubscribe: null, update: null, unknown: { status: 501 } },
-    wrongRoutes: { code: 'API', status: 501 },
-  },
-  {
-    name: 'no such routes, redirected',
-    service: { unsubscribe: null, update: null, unknown: { status: 302, location: '/login' } },
-    wrongRoutes: { code: 'API', status: 302 },
-  },
-]
+const none = { unsubscribe: null, update: null } as const
 
-const wrongRoutes = elsewhereOrNowhere.map((variant) => ({ ...variant, differs: onRoutes }))
+const wrongRoutes = (
+  [
+    ['routes elsewhere, 404', elsewhere, 404],
+    ['routes elsewhere, 404 in HTML', { ...elsewhere, errors: 'html' }, 404],
+    ['routes elsewhere, 404 without a body', { ...elsewhere, errors: 'empty' }, 404],
+    ['no such routes, 404', none, 404],
+    ['no such routes, 405', { ...none, unknown: { status: 405 } }, 405],
+    ['no such routes, 501', { ...none, unknown: { status: 501 } }, 501],
+    ['no such routes, redirected', { ...none, unknown: { status: 302, location: '/login' } }, 302],
+  ] as const
+).map(([name, service, status]): Variant => {
+  const code = status === 404 ? 'SUBSCRIPTION_NOT_FOUND' : 'API'
+  const differs = ['Update', 'Unsubscribe', 'Unsubscribe the replaced one', 'Clean-up']
+  return { name, service, wrongRoutes: { code, status }, differs }
+})
 
 const errorBodies: readonly Variant[] = (['html', 'problem', 'empty'] as const).map((errors) => ({
   name: `error bodies: ${errors}`,
@@ -137,17 +124,9 @@ const transfer: readonly Variant[] = [
   { name: 'user name and password', service: {}, isBasic: true },
 ]
 
-const busy: readonly Variant[] = [
-  {
-    name: 'every other request: 429, in seconds',
-    service: { busy: { status: 429, retryAfter: 'seconds' } },
-    isBusy: true,
-  },
-  {
-    name: 'every other request: 429, with a date',
-    service: { busy: { status: 429, retryAfter: 'date' } },
-    isBusy: true,
-  },
-]
+const busy = (['seconds', 'date'] as const).map((retryAfter): Variant => {
+  const name = `every other request: 429, with Retry-After: ${retryAfter}`
+  return { name, service: { busy: { status: 429, retryAfter } }, isBusy: true }
+})
 
 export const variants = [...routes, ...wrongRoutes, ...errorBodies, ...ids, ...transfer, ...busy]

@@ -6,16 +6,13 @@ import { once } from 'node:events'
 import { createServer } from 'node:https'
 import { NotificationClient, type NotificationClientOptions, type Routes } from 'notification-subscriber'
 import { type KeeperGap, SubscriptionKeeper } from 'notification-subscriber/keeper'
-import { DeliverySpool } from 'notification-subscriber/spool'
-import { DeliveryReceiver, type InvalidDeliveryError, toNodeHandler } from 'notification-subscriber/webhooks'
+import { DeliveryReceiver, toNodeHandler } from 'notification-subscriber/webhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { checkCommand } from '../../src/cli/check/check.js'
 import { call } from '../cli/support.js'
 import { type IndependentService, startIndependentService } from '../independent-service/start.js'
 import { type Variant, variants } from '../independent-service/variants.js'
-import { eventually } from '../support/eventually.js'
 import { listen, refusingPort } from '../support/listen.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
 
 const nowhere = `https://127.0.0.1:${refusingPort}`
 const token = 'secret-of-the-receiver'
@@ -42,13 +39,12 @@ function wanted(username: string, callbackUrl = `${nowhere}/notifications`) {
   }
 }
 
-interface ReceiverOptions {
-  readonly secrets?: Readonly<Record<string, string>>
-  readonly onInvalid?: (error: InvalidDeliveryError) => unknown
-}
-
-async function startReceiver({ tls }: IndependentService, options: ReceiverOptions = {}) {
-  const receiver = new DeliveryReceiver({ secrets: { token }, onRefused: () => {}, ...options })
+async function startReceiver(
+  { tls }: IndependentService,
+  secrets: Readonly<Record<string, string>>,
+  onInvalid: (error: unknown) => void,
+) {
+  const receiver = new DeliveryReceiver({ secrets, onInvalid, onRefused: () => {} })
   const server = createServer(tls, toNodeHandler(receiver))
   return {
     receiver,
@@ -171,7 +167,7 @@ describe.concurrent.each(variants)('$name', (variant) => {
     await service[Symbol.asyncDispose]()
   })
 
-  describe.sequential('client, receiver and spool', () => {
+  describe.sequential('client and receiver', () => {
     test('a create, its duplicate, a partial overlap and a recreate', async () => {
       const input = wanted('dora')
       const { subscriptionId } = await client.createSubscription(input)
@@ -191,8 +187,7 @@ describe.concurrent.each(variants)('$name', (variant) => {
       const permitted = variant.service.permittedHeaders !== undefined
       const secrets = permitted ? { token, 'x-tenant': tenant } : { token }
       const invalid: unknown[] = []
-      const onInvalid = (error: unknown) => invalid.push(error)
-      await using receiving = await startReceiver(service, { secrets, onInvalid })
+      await using receiving = await startReceiver(service, secrets, (error) => void invalid.push(error))
       const handled: unknown[] = []
       receiving.receiver.on('lowEnergyAgentOpened', ({ id }, delivery) => {
         handled.push([delivery.subscriptionId, id])
@@ -207,20 +202,6 @@ describe.concurrent.each(variants)('$name', (variant) => {
       expect(invalid).toEqual([])
       expect(callback).toEqual({ id: subscriptionId, status: 204, ended: false })
       expect(handled).toEqual([[subscriptionId, notificationId]])
-    })
-
-    test('the spool keeps a delivery and hands it over', async () => {
-      await using folder = await temporaryFolder()
-      const delivered: string[] = []
-      const deliver = ({ notification }: { notification: { id: string } }) =>
-        void delivered.push(notification.id)
-      await using spool = await DeliverySpool.open({ path: folder.path, deliver, logger: false })
-      await using receiving = await startReceiver(service, { onInvalid: spool.keepInvalid })
-      receiving.receiver.onAny(spool.keep)
-      await client.createSubscription(wanted('gina', receiving.url))
-      const [callback] = await service.notify('gina')
-      expect(callback).toMatchObject({ status: 204 })
-      await eventually(() => expect(delivered).toEqual([callback?.notificationId]))
     })
 
     if (wrongRoutes === undefined) {

@@ -73,23 +73,12 @@ const engines: Readonly<Record<string, (path: string) => Promise<Engine>>> = {
     const db = new ClassicLevel<string, object>(path, { valueEncoding: 'json' })
     await db.open()
     const textOf = (key: number) => String(key).padStart(16, '0')
-    // Deliveries that arrive during a sync share the next one.
-    let group: { type: 'put'; key: string; value: object }[] = []
-    let written: Promise<void> = Promise.resolve()
+    const add = inGroups<{ type: 'put'; key: string; value: object }>((group) =>
+      db.batch([...group], { sync: true }),
+    )
     return {
       keys: (await db.keys().all()).map(Number),
-      put(key, value) {
-        if (group.length === 0) {
-          const own: typeof group = []
-          group = own
-          written = written.then(() => {
-            if (group === own) group = []
-            return db.batch(own, { sync: true })
-          })
-        }
-        group.push({ type: 'put', key: textOf(key), value })
-        return written
-      },
+      put: (key, value) => add({ type: 'put', key: textOf(key), value }),
       get: (key) => db.get(textOf(key)),
       remove: (key) => db.del(textOf(key)),
       close: () => db.close(),
@@ -97,28 +86,36 @@ const engines: Readonly<Record<string, (path: string) => Promise<Engine>>> = {
   },
   async 'a synced append'(path) {
     const file = await openFile(path, 'a')
-    let group: string[] = []
-    let written: Promise<void> = Promise.resolve()
+    const add = inGroups<string>(async (group) => {
+      await file.write(group.join(''))
+      await file.datasync()
+    })
     return {
       keys: [],
-      put(_key, delivery) {
-        if (group.length === 0) {
-          const own: string[] = []
-          group = own
-          written = written.then(async () => {
-            if (group === own) group = []
-            await file.write(own.join(''))
-            await file.datasync()
-          })
-        }
-        group.push(`${JSON.stringify(delivery)}\n`)
-        return written
-      },
+      put: (_key, delivery) => add(`${JSON.stringify(delivery)}\n`),
       get: () => undefined,
       remove: () => {},
       close: () => file.close(),
     }
   },
+}
+
+/** What arrives during a write shares the next one. */
+function inGroups<Item>(write: (group: readonly Item[]) => Promise<void>): (item: Item) => Promise<void> {
+  let group: Item[] = []
+  let written: Promise<void> = Promise.resolve()
+  return (item) => {
+    if (group.length === 0) {
+      const own: Item[] = []
+      group = own
+      written = written.then(() => {
+        if (group === own) group = []
+        return write(own)
+      })
+    }
+    group.push(item)
+    return written
+  }
 }
 
 const open = async (path: string, deliver: Deliver): Promise<Spool> => {
