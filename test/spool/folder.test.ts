@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import { chmod, chown, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, vi } from 'vitest'
@@ -9,10 +8,12 @@ import {
   mount,
   never,
   numbered,
+  onWindows,
   openSpool,
   recorder,
   refusalOf,
   test,
+  unmount,
   until,
 } from './support.js'
 
@@ -100,17 +101,11 @@ describe('the folder', () => {
     const files = filesWith({
       before: (operation, file) => void (operation === 'open' && opened.push(file)),
     })
-    const { platform, getuid } = process
-    Object.defineProperty(process, 'platform', { value: 'win32' })
-    Object.defineProperty(process, 'getuid', { value: undefined, configurable: true, writable: true })
-    try {
+    await onWindows(async () => {
       const spool = await folder.open({ deliver: never }, files)
       await keep(spool, numbered(1))
       await spool.close({ timeoutMs: 0 })
-    } finally {
-      Object.defineProperty(process, 'platform', { value: platform })
-      Object.defineProperty(process, 'getuid', { value: getuid, configurable: true, writable: true })
-    }
+    })
     expect(opened).toEqual([expect.stringMatching(/\.open$/)])
   })
 
@@ -124,7 +119,7 @@ describe('the folder', () => {
       const shown = message.replaceAll(folder.path, '<folder>')
       await expectPage('spool-read-only-disk', { 'a disk that is mounted read-only': shown })
     } finally {
-      execFileSync('umount', ['-l', folder.path])
+      unmount(folder.path)
     }
   })
 })

@@ -16,6 +16,7 @@ import {
   keep,
   mount,
   numbered,
+  onWindows,
   openSpool,
   realTime,
   recorder,
@@ -163,10 +164,10 @@ describe('one process at a time has a spool open', () => {
       holder.stop()
       await expect(folder.open()).rejects.toThrow(refusal)
       // It takes no connection meanwhile: in the end the system refuses more, which proves nothing.
-      const [lock = ''] = await folder.names(/\.lock$/)
+      const lock = await folder.lock()
       const sockets: Socket[] = []
       for (let isFull = false; !isFull; ) {
-        const socket = connect(join(folder.path, lock))
+        const socket = connect(lock)
         sockets.push(socket)
         isFull = await once(socket, 'connect').then(
           () => false,
@@ -246,8 +247,7 @@ describe('one process at a time has a spool open', () => {
     await using spool = await folder.open({ deliver, concurrency: 1, logger })
     for (const id of [1, 2]) await keep(spool, numbered(id))
     await until(() => delivered.length === 1)
-    const [lock = ''] = await folder.names(/\.lock$/)
-    await rm(join(folder.path, lock))
+    await rm(await folder.lock())
     const isLost = ([{ event }]: readonly [{ event?: unknown }, ...unknown[]]) => event === 'spool.lock-lost'
     await until(() => logger.lines.some(isLost))
     expect(logger.lines.find(isLost)?.[0]).toEqual({ event: 'spool.lock-lost', path: folder.path })
@@ -268,8 +268,7 @@ describe('one process at a time has a spool open', () => {
   test('a lock that is touched, or is removed by `close`, is not gone', async (folder) => {
     const { lines, ...logger } = recordingLogger()
     const spool = await folder.open({ logger })
-    const [lock = ''] = await folder.names(/\.lock$/)
-    await utimes(join(folder.path, lock), 1, 1)
+    await utimes(await folder.lock(), 1, 1)
     // It is looked at once a second.
     await realTime(2_500)
     await keep(spool, numbered(1))
@@ -300,9 +299,8 @@ describe('one process at a time has a spool open', () => {
   test('another file in the place of the lock is a lost lock', async (folder) => {
     const { lines, ...logger } = recordingLogger()
     await using _spool = await folder.open({ logger })
-    const [lock = ''] = await folder.names(/\.lock$/)
     await writeFile(join(folder.path, 'other'), '')
-    await fs.rename(join(folder.path, 'other'), join(folder.path, lock))
+    await fs.rename(join(folder.path, 'other'), await folder.lock())
     await until(() => lines.some(([fields]) => Object(fields).event === 'spool.lock-lost'))
   })
 
@@ -339,8 +337,7 @@ describe('one process at a time has a spool open', () => {
 
   test('a process that connects to the lock and stays delays no close', async (folder) => {
     const spool = await folder.open()
-    const [lock = ''] = await folder.names(/\.lock$/)
-    const socket = connect({ path: join(folder.path, lock), allowHalfOpen: true })
+    const socket = connect({ path: await folder.lock(), allowHalfOpen: true })
     await once(socket, 'connect')
     await spool.close()
     socket.destroy()
@@ -384,10 +381,8 @@ function failingRename(code: string) {
 
 test('on Windows one process at a time has the pipe', async (folder) => {
   await (await folder.open()).close()
-  const { platform } = process
   // Other systems take the name of the pipe for that of a socket in the working directory.
-  Object.defineProperty(process, 'platform', { value: 'win32' })
-  try {
+  await onWindows(async () => {
     const first = await lockFolder(folder.path, 16)
     await expect(lockFolder(folder.path, 16)).rejects.toThrow(refusal)
     await first.release(3)
@@ -395,9 +390,7 @@ test('on Windows one process at a time has the pipe', async (folder) => {
     expect(second.inFlightBefore).toBe(3)
     await second.release()
     expect(await readdir(folder.path)).toEqual([])
-  } finally {
-    Object.defineProperty(process, 'platform', { value: platform })
-  }
+  })
 })
 
 async function openEventually(path: string) {

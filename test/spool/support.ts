@@ -1,8 +1,7 @@
 /** A folder for a spool, deliveries for it, and how to wait for what it does. */
 import { execFileSync } from 'node:child_process'
 import * as fs from 'node:fs/promises'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
   ConfigurationError,
@@ -23,12 +22,13 @@ import { openParts } from '../../src/spool/delivery-spool.js'
 import type { SpoolFiles } from '../../src/spool/folder.js'
 import { lineOf, nameOf } from '../../src/spool/format.js'
 import type { NoPayloadSchemas } from '../../src/webhooks/schemas.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { testWith } from '../support/test-with.js'
 
 /** A new folder of a spool that does not exist yet, gone with everything in it when the scope is left. */
 export async function spoolFolder() {
-  const parent = await mkdtemp(join(tmpdir(), 'spool-'))
-  const path = join(parent, 'spool')
+  const parent = await temporaryFolder()
+  const path = join(parent.path, 'spool')
   const damages: SpoolDamage[] = []
   const open = <Payloads extends PayloadSchemas>(
     options: Partial<DeliverySpoolOptions<Payloads>> = {},
@@ -56,7 +56,12 @@ export async function spoolFolder() {
     async names(pattern = /(?<!\.lock)$/): Promise<string[]> {
       return (await readdir(path)).filter((name) => pattern.test(name)).toSorted()
     },
-    [Symbol.asyncDispose]: () => rm(parent, { recursive: true, force: true }),
+    /** The path of the lock, while a spool is open. */
+    async lock(): Promise<string> {
+      const [name = ''] = (await readdir(path)).filter((name) => name.endsWith('.lock'))
+      return join(path, name)
+    },
+    [Symbol.asyncDispose]: () => parent[Symbol.asyncDispose](),
   }
 }
 
@@ -167,6 +172,19 @@ export function mount(path: string, ...steps: (readonly string[])[]): boolean {
 
 export function unmount(path: string): void {
   execFileSync('umount', ['-l', path])
+}
+
+/** As `process.platform` says on Windows, where no file has a user. */
+export async function onWindows(work: () => Promise<void>): Promise<void> {
+  const { platform, getuid } = process
+  Object.defineProperty(process, 'platform', { value: 'win32' })
+  Object.defineProperty(process, 'getuid', { value: undefined, configurable: true, writable: true })
+  try {
+    await work()
+  } finally {
+    Object.defineProperty(process, 'platform', { value: platform })
+    Object.defineProperty(process, 'getuid', { value: getuid, configurable: true, writable: true })
+  }
 }
 
 export async function refusalOf(path: string): Promise<ConfigurationError> {

@@ -1,6 +1,6 @@
 /** Keepers in processes of their own on one Redis and one emulator, and what must be true of them in the end. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { isDeepStrictEqual } from 'node:util'
+import { inspect, isDeepStrictEqual } from 'node:util'
 import { Redis } from 'ioredis'
 import { NotificationClient } from 'notification-subscriber'
 import { type Emulator, type SubscriptionRecord, startEmulator } from 'notification-subscriber/emulator'
@@ -8,7 +8,6 @@ import type { KeeperGap } from 'notification-subscriber/keeper'
 import { expect, vi } from 'vitest'
 import type { Random } from '../../support/random.js'
 import type { RedisServer } from '../../support/redis-server.js'
-import { failurePage, type Standing, type StoredUser } from './failure-page.js'
 import { fastMs, fastTime, timesFaster } from './fast-time.js'
 import { KeeperProcesses, type KeeperReport } from './keeper-processes.js'
 import { KeeperRequests } from './keeper-requests.js'
@@ -141,11 +140,29 @@ export class Scene implements AsyncDisposable {
   async #fail(text: string, names: ReadonlySet<string>): Promise<never> {
     const standings = await this.#standings(names)
     throw new Error(
-      await this.#page(
+      this.#page(
         text,
         standings.filter(({ username }) => names.has(username)),
       ),
     )
+  }
+
+  /** What a person needs who looks for the reason: of three users, the last eight of each kind of events; and what is logged. */
+  #page(text: string, standings: readonly { readonly username: string }[]): string {
+    const { clockStartedAt, lives, output } = this.keepers
+    const users = standings.slice(0, 3).map((standing) => ({
+      ...standing,
+      lifetimes: this.history.of(standing.username).slice(-8),
+      requests: this.requests.all.filter((each) => each.username === standing.username).slice(-8),
+    }))
+    const names = [...standings.map(({ username }) => username), ...(text.match(/process-\d+/g) ?? [])]
+    return [
+      `${text}\nRANDOM_SEED=${this.#random.seed} repeats these moments. About: ${names.join(', ')}`,
+      `Clocks started at ${clockStartedAt}, from which the log counts seconds; those of processes are ${timesFaster} times as fast.`,
+      ...[...users, ...lives].map((each) => inspect(each, { depth: 9, breakLength: 200, compact: 9 })),
+      ...output.filter((line) => names.some((name) => line.includes(name))).slice(-40),
+      ...output.slice(-20),
+    ].join('\n')
   }
 
   /**
@@ -158,7 +175,7 @@ export class Scene implements AsyncDisposable {
   async expectSettled(redisUrl: string, { intervals = 2 } = {}): Promise<void> {
     this.#redisUrl = redisUrl
     const settled = async () => {
-      expect((await this.#standings()).filter((each) => !this.#isAsWanted(each))).toEqual([])
+      expect((await this.#standings()).filter(({ isAsWanted }) => !isAsWanted)).toEqual([])
       const before = structuredClone(this.history.lifetimes)
       const sent = this.requests.all.length
       const reported = await this.#reportedSoFar()
@@ -172,28 +189,21 @@ export class Scene implements AsyncDisposable {
     try {
       await vi.waitFor(settled, { timeout: 150_000, interval: 500 })
     } catch (cause) {
-      const standings = (await this.#standings()).filter((each) => !this.#isAsWanted(each))
-      throw new Error(await this.#page('The keepers did not settle.', standings), { cause })
+      const standings = (await this.#standings()).filter(({ isAsWanted }) => !isAsWanted)
+      throw new Error(this.#page('The keepers did not settle.', standings), { cause })
     }
   }
 
-  #page(text: string, standings: readonly Standing[]): Promise<string> {
-    const { keepers, requests, history } = this
-    return failurePage({ seed: this.#random.seed, text, standings, keepers, requests, history })
-  }
-
   /** Of every user who is wanted, or has a subscription or a record, and of others. */
-  async #standings(others: Iterable<string> = []): Promise<Standing[]> {
+  async #standings(others: Iterable<string> = []) {
+    const { keepers } = this
     const stored = [...(await storedIn(this.#redisUrl))]
     const valuesOf = (prefix: string) =>
       stored.flatMap(([key, text]) => (key.startsWith(prefix) ? [JSON.parse(text)] : []))
-    const records: StoredUser[] = valuesOf('kept:user:')
+    const records: { readonly username: string; readonly id?: number }[] = valuesOf('kept:user:')
     const index = new Set(valuesOf('kept:members:').flat())
-    const known = await Promise.all(
-      this.keepers.upToDate.map(async (index) => ({
-        name: this.keepers.lifeOf(index).name,
-        kept: (await this.keepers.known(index)).subscriptions,
-      })),
+    const reports = await Promise.all(
+      keepers.upToDate.map(async (index) => (await keepers.known(index)).subscriptions),
     )
     const own = this.#own()
     const usernames = new Set([
@@ -202,44 +212,31 @@ export class Scene implements AsyncDisposable {
       ...records.map(({ username }) => username),
       ...others,
     ])
-    return Array.from(usernames, (username) => ({
-      username,
-      isWanted: this.roster.names.has(username),
-      subscriptions: own
+    const spec = { callbackUrl, parameters: { token: keepers.tokenOf(keepers.configuration) } }
+    return Array.from(usernames, (username) => {
+      const isWanted = this.roster.names.has(username)
+      const isIndexed = index.has(username)
+      const record = records.find((each) => each.username === username)
+      const subscriptions = own
         .filter((each) => each.usernames.join() === username)
         .map(({ subscriptionId: id, notificationTypes, callbackUrl, parameters }) => {
           return { id, types: [...notificationTypes].sort(), callbackUrl, parameters }
-        }),
-      record: records.find((each) => each.username === username),
-      isIndexed: index.has(username),
-      known: Object.fromEntries(
-        known.map(({ name, kept }) => [
-          name,
-          kept.find((each) => each.username === username)?.subscriptionId,
-        ]),
-      ),
-    }))
-  }
-
-  #isAsWanted({ isWanted, subscriptions, record, isIndexed, known }: Standing): boolean {
-    const [first, ...others] = subscriptions
-    // Limits of docs/keeper.md: a process that had not read its roster subscribed a removed user, and died.
-    if (!isWanted && record !== undefined && !isIndexed) return true
-    if (!isWanted) return first === undefined && record === undefined
-    if (first === undefined || others.length > 0 || record === undefined || !isIndexed) return false
-    const { id, ...spec } = first
-    return isDeepStrictEqual(
-      { spec, stored: record.id, known: new Set(Object.values(known)) },
-      {
-        spec: {
-          types: ['behavioral', 'call-score'],
-          callbackUrl,
-          parameters: { token: this.keepers.tokenOf(this.keepers.configuration) },
+        })
+      const known = reports.map((report) => report.find((each) => each.username === username)?.subscriptionId)
+      const id = record?.id
+      const isKept = isDeepStrictEqual(
+        { subscriptions, isIndexed, known: new Set(known) },
+        {
+          subscriptions: [{ id, types: ['behavioral', 'call-score'], ...spec }],
+          isIndexed: true,
+          known: new Set([id]),
         },
-        stored: id,
-        known: new Set([id]),
-      },
-    )
+      )
+      // Limits of docs/keeper.md: a process that had not read its roster subscribed a removed user, and died.
+      const isGone = record === undefined ? subscriptions.length === 0 : !isIndexed
+      const isAsWanted = isWanted ? isKept : isGone
+      return { username, isWanted, subscriptions, record, isIndexed, known, isAsWanted }
+    })
   }
 
   /** Every time without a subscription lies in a gap that was reported, and every end that was reported was one. */
