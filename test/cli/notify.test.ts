@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { notifyCommand } from '../../src/cli/notify.js'
 import { StateFolder } from '../../src/cli/state-folder.js'
 import { created, Receiver } from '../emulator/support.js'
-import { listen } from '../support/listen.js'
+import { serving } from '../support/listen.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 import { call, newState } from './support.js'
 
@@ -132,14 +132,12 @@ describe('notification-subscriber notify', () => {
     ['accepts the connection and never answers', () => {}],
     ['never ends its answer', (_: unknown, response: ServerResponse) => response.write(' ')],
   ])('a program that %s is given up', async (_, answer) => {
-    const server = createServer(answer)
-    const pageUrl = `http://127.0.0.1:${await listen(server)}/x/`
+    await using server = await serving(createServer(answer))
+    const pageUrl = `http://${server.host}/x/`
     const soon = AbortSignal.timeout(200)
     const limit = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(soon)
     const { code, stderr } = await call(notifyCommand, [...lowEnergy, '--page-url', pageUrl])
     limit.mockRestore()
-    server.close()
-    server.closeAllConnections()
     expect([code, stderr]).toEqual([2, expect.stringMatching(/did not answer within 60 s: is this the page/)])
   })
 

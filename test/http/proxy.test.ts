@@ -8,7 +8,7 @@ import { configuredProxy } from '../../src/http/proxy.js'
 import { ConnectProxy } from '../support/connect-proxy.js'
 import { failureOf } from '../support/failure.js'
 import { subscription } from '../support/fake-service.js'
-import { listen, refusingPort } from '../support/listen.js'
+import { refusingPort, serving } from '../support/listen.js'
 import { recordingLogger } from '../support/recording-logger.js'
 import { everythingShownBy, expectNoSecretIn, secrets } from '../support/secrets.js'
 
@@ -65,13 +65,12 @@ describe('a proxy from the environment', () => {
   test('gets no request to http: on loopback, because it could read the request', async () => {
     await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl })
     for (const name of ['HTTPS_PROXY', 'HTTP_PROXY']) vi.stubEnv(name, proxy.url)
-    const server = createServer((_, response) => response.writeHead(204).end())
-    const baseUrl = `http://127.0.0.1:${await listen(server)}`
+    await using server = await serving(createServer((_, response) => response.writeHead(204).end()))
+    const baseUrl = `http://${server.host}`
     const auth = { username: 'subscriber', password: secrets.password }
     const client = new NotificationClient({ baseUrl, auth, allowInsecureLoopback: true })
     await client.unsubscribe(1)
     await client.close()
-    server.close()
     expect(proxy.requests).toEqual([])
   })
 
@@ -212,17 +211,15 @@ describe('a proxy that fails', () => {
   )
 
   test('by being no proxy: the error asks whether it is one', async () => {
-    const server = createServer()
-    const port = await listen(server)
-    vi.stubEnv('HTTPS_PROXY', `http://127.0.0.1:${port}`)
+    await using server = await serving(createServer())
+    vi.stubEnv('HTTPS_PROXY', `http://${server.host}`)
     await using client = clientOf(`https://${host}`)
     const error = await failureOf(client.getAccessToken())
     expect(error).toMatchObject({ code: 'CONNECTION', requestSent: false })
     expect((error as Error).message).toMatch(
-      `Could not get through the proxy 127.0.0.1:${port}, which HTTPS_PROXY names: ` +
+      `Could not get through the proxy ${server.host}, which HTTPS_PROXY names: ` +
         `it made no tunnel to ${host}. Is it a proxy, and does it work? (`,
     )
-    server.close()
   })
 
   test('by never answering: the time limit of the call ends it, with an error that names the proxy', async () => {

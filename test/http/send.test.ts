@@ -2,7 +2,7 @@ import { isMainThread } from 'node:worker_threads'
 import type { RetryOptions } from 'notification-subscriber'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { failedFetch, networkError, refused } from '../support/failure.js'
-import { baseUrl, type FakeService, fakeService, subscription } from '../support/fake-service.js'
+import { type FakeService, fakeService, subscription } from '../support/fake-service.js'
 import { type LogLine, recordingLogger } from '../support/recording-logger.js'
 
 let service: FakeService
@@ -15,8 +15,6 @@ afterEach(() => {
   vi.restoreAllMocks()
   vi.unstubAllEnvs()
 })
-
-const url = `${baseUrl}/api/subscriptions`
 
 const isRepeat = ([fields]: LogLine) => 'event' in fields && fields.event === 'request.retried'
 
@@ -145,20 +143,6 @@ describe('waiting between attempts', () => {
     expect(Math.max(...waits)).toBeLessThanOrEqual(1_550)
     expect(Math.min(...waits)).toBeLessThan(500)
     expect(Math.max(...waits)).toBeGreaterThan(1_000)
-  })
-
-  test('the bound doubles from the first wait to the longest', async () => {
-    vi.spyOn(Math, 'random').mockReturnValue(0.5)
-    service.onCall = answer(503)
-    const { lines, ...logger } = recordingLogger()
-    const retry = { maxAttempts: 5, baseDelayMs: 200, maxDelayMs: 1_000 }
-    await settled(service.client({ retry, logger }).createSubscription(create))
-    expect(lines.filter(isRepeat)).toEqual(
-      [100, 200, 400, 500].map((delayMs, index) => [
-        { event: 'request.retried', method: 'POST', url, attempt: index + 1, delayMs },
-        expect.any(String),
-      ]),
-    )
   })
 
   test('the log has the duration of each attempt', async () => {

@@ -2,7 +2,6 @@
  * The SDK against an implementation of the service in another language, which was written from the interface document
  * alone. A row is a service that differs in what the document leaves open; a test is what must hold on each.
  */
-import { once } from 'node:events'
 import { createServer } from 'node:https'
 import { NotificationClient, type NotificationClientOptions, type Routes } from 'notification-subscriber'
 import { type KeeperGap, SubscriptionKeeper } from 'notification-subscriber/keeper'
@@ -12,7 +11,7 @@ import { checkCommand } from '../../src/cli/check/check.js'
 import { call } from '../cli/support.js'
 import { type IndependentService, startIndependentService } from '../independent-service/start.js'
 import { type Variant, variants } from '../independent-service/variants.js'
-import { listen, refusingPort } from '../support/listen.js'
+import { refusingPort, serving } from '../support/listen.js'
 
 const nowhere = `https://127.0.0.1:${refusingPort}`
 const token = 'secret-of-the-receiver'
@@ -45,17 +44,8 @@ async function startReceiver(
   onInvalid: (error: unknown) => void,
 ) {
   const receiver = new DeliveryReceiver({ secrets, onInvalid, onRefused: () => {} })
-  const server = createServer(tls, toNodeHandler(receiver))
-  return {
-    receiver,
-    url: `https://127.0.0.1:${await listen(server)}/notifications`,
-    async [Symbol.asyncDispose]() {
-      const closed = once(server, 'close')
-      server.close()
-      server.closeAllConnections()
-      await closed
-    },
-  }
+  const server = await serving(createServer(tls, toNodeHandler(receiver)))
+  return { ...server, receiver, url: `https://${server.host}/notifications` }
 }
 
 interface PrintedStep {

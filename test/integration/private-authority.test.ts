@@ -10,7 +10,7 @@ import { trustedWith } from '../../src/http/undici.js'
 import { createCertificate } from '../support/certificates.js'
 import { ConnectProxy } from '../support/connect-proxy.js'
 import { subscription } from '../support/fake-service.js'
-import { listen } from '../support/listen.js'
+import { serving } from '../support/listen.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
 let emulator: Emulator
@@ -43,9 +43,10 @@ test('with it, a server of the authority is trusted, and without it is not', asy
 test('the same holds for a server behind a proxy', async () => {
   const host = 'notifications.example.com'
   const { ca, tls: certified } = createCertificate({ host })
-  const server = createServer(certified, (_request, response) => response.writeHead(204).end())
-  const port = await listen(server)
-  await using proxy = await ConnectProxy.listen({ to: `https://127.0.0.1:${port}` })
+  await using server = await serving(
+    createServer(certified, (_request, response) => response.writeHead(204).end()),
+  )
+  await using proxy = await ConnectProxy.listen({ to: `https://${server.host}` })
   vi.stubEnv('HTTPS_PROXY', proxy.url)
   const options = {
     baseUrl: `https://${host}`,
@@ -57,7 +58,6 @@ test('the same holds for a server behind a proxy', async () => {
   await using plain = new NotificationClient(options)
   await expect(plain.unsubscribe(1)).rejects.toMatchObject({ code: 'CONNECTION', requestSent: false })
   expect(proxy.requests).toHaveLength(2)
-  server.close()
 })
 
 test('certificates in a file without line breaks between them are all trusted', async () => {

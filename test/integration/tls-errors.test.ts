@@ -8,7 +8,7 @@ import { createLoopbackCertificate } from '../../src/emulator/https/certificate.
 import { createCertificate } from '../support/certificates.js'
 import { failureOf } from '../support/failure.js'
 import { subscription } from '../support/fake-service.js'
-import { listen } from '../support/listen.js'
+import { serving } from '../support/listen.js'
 import { expectPage } from '../support/message-page.js'
 import { ScriptedServer } from '../support/scripted-server.js'
 import { auth, expectNoSecretIn } from '../support/secrets.js'
@@ -67,12 +67,12 @@ test.each(Object.entries(transports))('messages over %s: the reviewed page', asy
 test('TLS 1.3 that wants a client certificate: nothing was processed, and the error says why', async () => {
   const { ca, tls } = loopback
   const options = { ...tls, ca, requestCert: true, minVersion: 'TLSv1.3' } as const
-  const server = createServer(options, () => expect.unreachable('the request was processed'))
-  const baseUrl = `https://127.0.0.1:${await listen(server)}`
+  const unreachable = () => expect.unreachable('the request was processed')
+  await using server = await serving(createServer(options, unreachable))
+  const baseUrl = `https://${server.host}`
   await using client = new NotificationClient({ baseUrl, auth: auth.token, ca })
   await expect(client.createSubscription(subscription)).rejects.toMatchObject({
     ...{ code: 'CONNECTION', requestSent: false },
     message: expect.stringContaining('client certificate'),
   })
-  server.close()
 })

@@ -1,12 +1,6 @@
 /** Values of any type, as callers in JavaScript may pass them, are refused before anything is sent, or sent as they are. */
 import fc from 'fast-check'
-import {
-  type FetchLike,
-  NotificationClient,
-  type NotificationClientOptions,
-  NotificationError,
-  TimeoutError,
-} from 'notification-subscriber'
+import { type FetchLike, NotificationClient, NotificationError, TimeoutError } from 'notification-subscriber'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { baseUrl, credentials, subscription, tokenAnswer, tokenUrl } from '../support/fake-service.js'
@@ -183,21 +177,6 @@ describe('the constructor', () => {
       }),
       { numRuns: tries(500) },
     )
-  })
-
-  test('what getAccessToken returns is sent as a token, or refused before anything is sent', async () => {
-    const property = fc.asyncProperty(anything, async (token) => {
-      const { sent, fetch } = openService()
-      const auth = { getAccessToken: () => any(token) } as NotificationClientOptions['auth']
-      const client = new NotificationClient({ baseUrl, auth, fetch })
-      const [result] = await Promise.allSettled([client.createSubscription(subscription)])
-      if (result.status === 'rejected') {
-        expect(result.reason).toMatchObject({ code: 'CONFIGURATION' })
-        expect(sent).toEqual([])
-      }
-      expectNoLineBreakIn(sent)
-    })
-    await fc.assert(property, { numRuns: tries(300) })
   })
 })
 

@@ -75,7 +75,7 @@ describe('lifetime, expires_in (docs/service.md, Resources)', () => {
     expect(service.tokenRequests.length).toBeLessThanOrEqual(1.35 * lifetimesPassed)
   })
 
-  test.each([5, 3600, 86_400, 1_000_000_000])(
+  test.each([1, 5, 3600, 86_400, 1_000_000_000])(
     'a token of %i seconds is used for 80 per cent of its life',
     async (seconds) => {
       service.onToken = (_call, count) => tokenAnswer(`token-${count}`, seconds)
@@ -85,21 +85,6 @@ describe('lifetime, expires_in (docs/service.md, Resources)', () => {
       expect(service.tokenRequests).toHaveLength(1)
     },
   )
-
-  test('a token of 0 seconds is used once and then fetched anew', async () => {
-    service.onToken = (_call, count) => tokenAnswer(`token-${count}`, 0)
-    expect(await client.getAccessToken()).toBe('token-1')
-    expect(await client.getAccessToken()).toBe('token-2')
-  })
-
-  test('a token of 1 second serves for that second', async () => {
-    service.onToken = (_call, count) => tokenAnswer(`token-${count}`, 1)
-    await client.getAccessToken()
-    await vi.advanceTimersByTimeAsync(700)
-    expect(await client.getAccessToken()).toBe('token-1')
-    await vi.advanceTimersByTimeAsync(300)
-    expect(await client.getAccessToken()).toBe('token-2')
-  })
 
   test('age counts from before the token request was sent', async () => {
     service.onToken = async (_call, count) => {
@@ -122,6 +107,7 @@ describe('lifetime, expires_in (docs/service.md, Resources)', () => {
       'token-1',
     ])
     expect(service.tokenRequests).toHaveLength(1)
+    expect(await client.getAccessToken()).toBe('token-2')
   })
 
   test('the wall clock jumps a day back: nothing is fetched early and nothing expired is used', async () => {

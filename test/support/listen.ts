@@ -1,6 +1,7 @@
 /** Servers of Node.js on loopback. */
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
+import type { Server as HttpServer } from 'node:http'
 import { createServer, type Server } from 'node:net'
 
 /** Starts a server on a free port of 127.0.0.1, and resolves with the port. */
@@ -10,6 +11,20 @@ export async function listen(server: Server): Promise<number> {
   const address = server.address()
   if (address === null || typeof address === 'string') throw new Error('the server has no TCP port')
   return address.port
+}
+
+/** Starts a server on a free port of 127.0.0.1; where it goes out of scope, it ends with all of its connections. */
+export async function serving(server: HttpServer): Promise<AsyncDisposable & { readonly host: string }> {
+  const host = `127.0.0.1:${await listen(server)}`
+  return {
+    host,
+    async [Symbol.asyncDispose]() {
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+    },
+  }
 }
 
 /**

@@ -1,5 +1,4 @@
 /** What the tests of `check` share: an emulator, the environment for it, and receivers that answer as they are told. */
-import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { createServer, type RequestListener } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
@@ -8,7 +7,7 @@ import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { checkCommand } from '../../../src/cli/check/check.js'
 import { clientVariables } from '../../../src/emulator/words.js'
-import { listen } from '../../support/listen.js'
+import { serving } from '../../support/listen.js'
 import { temporaryFolder } from '../../support/temporary-folder.js'
 import { call } from '../support.js'
 
@@ -110,15 +109,6 @@ export async function serve(
   listener: RequestListener,
   tls?: { key: string; cert: string },
 ): Promise<AsyncDisposable & { url: string }> {
-  const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener)
-  const port = await listen(server)
-  return {
-    url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}/notifications`,
-    async [Symbol.asyncDispose]() {
-      const closed = once(server, 'close')
-      server.close()
-      server.closeAllConnections()
-      await closed
-    },
-  }
+  const server = await serving(tls === undefined ? createServer(listener) : createTlsServer(tls, listener))
+  return { ...server, url: `${tls === undefined ? 'http' : 'https'}://${server.host}/notifications` }
 }

@@ -228,14 +228,3 @@ function virtualPbkdf2(...args: unknown[]): void {
 export function currentProcess(): VirtualProcess | undefined {
   return current.getStore()
 }
-
-/** A reproducible sequence of numbers from 0 to 1 (mulberry32). */
-export function randomFrom(seed: number): () => number {
-  let state = seed | 0
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}

@@ -6,11 +6,12 @@ import {
   SubscriptionKeeper,
   type SubscriptionKeeperOptions,
 } from 'notification-subscriber/keeper'
+import { Random } from '../../support/random.js'
 import { ModelClient, type Network, type NetworkOutcome, type SentRequest } from './client.js'
 import { checkRequest } from './request-rules.js'
 import { ModelService, type ModelSubscription } from './service.js'
 import { ModelStore } from './store.js'
-import { currentProcess, randomFrom, VirtualProcess } from './virtual-process.js'
+import { currentProcess, VirtualProcess } from './virtual-process.js'
 import { VirtualTime } from './virtual-time.js'
 
 export const second = 1_000
@@ -126,7 +127,8 @@ export class World implements Network {
 
   constructor(options: WorldOptions) {
     this.options = options
-    this.random = randomFrom(options.seed)
+    const numbers = new Random(options.seed)
+    this.random = () => numbers.next()
     this.configuration = options.configuration ?? defaultConfiguration
     this.store = new ModelStore(this.time, {
       hasCompareAndSet: options.hasCompareAndSet ?? true,
