@@ -4,10 +4,11 @@ import { TimeoutError } from '../errors.js'
 import type { Deadline, Missing } from '../http/deadline.js'
 import { type Authorization, type Authorizer, type RetryOptions, retryPolicy } from '../http/send.js'
 import { configurationError } from '../shared/validation.js'
-import { basicAuthorization, type ClientCredentialsAuth } from './client-authentication.js'
 import { SharedToken, type StoredToken } from './shared-token.js'
 import {
   accessTokenPattern,
+  basicAuthorization,
+  type ClientCredentialsAuth,
   type IssuedToken,
   TokenEndpoint,
   type TokenRequestOptions,
@@ -117,10 +118,7 @@ interface HeldToken {
   readonly expiresAt: number
 }
 
-/**
- * When a refresh is due, as a share of the lifetime: random between 80 and 90 per cent, so that processes that started
- * together do not refresh together.
- */
+/** When a refresh is due, as a share of the lifetime: random, so that processes which start together do not refresh together. */
 const refreshDue = [0.8, 0.9] as const
 
 /** The wait after a failed refresh, as a share of the lifetime: random, for the same reason. */

@@ -1,18 +1,58 @@
 /** Asks the authorization server for an access token (docs/service.md, Endpoints; RFC 6749 section 4.4). */
-
 import * as z from 'zod'
 import { ResponseValidationError, TokenRequestError } from '../errors.js'
 import type { Missing } from '../http/deadline.js'
 import { type Address, type Answer, addressBelow } from '../http/exchange.js'
 import { intermediaryAdvice } from '../http/intermediary.js'
 import { isPage, reasonIn } from '../http/reason.js'
-import { type Call, type CallSettings, type UnauthorizedRequest, withCall } from '../http/send.js'
+import {
+  type Authorization,
+  type Call,
+  type CallSettings,
+  type UnauthorizedRequest,
+  withCall,
+} from '../http/send.js'
 import { gatewayKeys } from '../shared/redact.js'
 import { endpoints } from '../shared/routes.js'
 import { isAbsent, isBusy, isOk, isRedirect, isServerError, isTokenRefused } from '../shared/statuses.js'
 import { channelFor, traced } from '../shared/tracing.js'
 import { formatIssues, numericId, parseJson } from '../shared/validation.js'
-import { type ClientCredentialsAuth, clientProof } from './client-authentication.js'
+import type { KeyValueStore } from '../stores/key-value-store.js'
+
+/**
+ * Client credentials issued at activation: the client gets, keeps and refreshes access tokens itself (docs/service.md,
+ * Authentication; RFC 6749 section 4.4).
+ */
+export interface ClientCredentialsAuth {
+  /** Base address of the tenant's authorization server, `https:`. */
+  readonly authUrl: string | URL
+  /** The tenant's unique name, the realm in the token endpoint's path. */
+  readonly domain: string
+  /** The client ID that was issued at activation. */
+  readonly clientId: string
+  /** The client secret that was issued with it. Never printed: not in errors, logs or `console.log(client)`. */
+  readonly clientSecret: string
+  /** OAuth scope to ask for; see the service's public developer pages. Default: none. */
+  readonly scope?: string | undefined
+  /**
+   * Where ID and secret are sent: in a Basic header, or in the body as `client_id` and `client_secret`, which the
+   * service's public developer pages also name. Default: `'header'`.
+   */
+  readonly clientAuthentication?: 'header' | 'body' | undefined
+  /** How ID and secret are encoded before base64, in a header. Default: `'raw'`. */
+  readonly credentialsEncoding?: CredentialsEncoding | undefined
+  /** Shares one token between processes, e.g. `redisStore(redis)` (docs/stores.md). Default: each client has its own. */
+  readonly tokenCache?: KeyValueStore | undefined
+}
+
+/**
+ * How client ID and secret are encoded before base64.
+ *
+ * - `raw`: unchanged, joined by a colon, as the service requires (docs/service.md, Authentication).
+ * - `form-urlencoded`: each encoded as `application/x-www-form-urlencoded` first, as RFC 6749 section 2.3.1
+ *   requires. Certified OpenID providers decode them, and refuse a raw secret that contains `%` or `+`.
+ */
+export type CredentialsEncoding = 'raw' | 'form-urlencoded'
 
 export interface IssuedToken {
   readonly accessToken: string
@@ -80,7 +120,7 @@ export class TokenEndpoint {
     const contextOf = (): { status?: number } => ({})
     return traced(tokenChannel, contextOf, async (context) => {
       const { scope } = this.#credentials
-      const proof = await clientProof(this.#credentials)
+      const proof = proofOf(this.#credentials)
       const form = {
         grant_type: 'client_credentials',
         ...(scope !== undefined && { scope }),
@@ -106,6 +146,31 @@ export class TokenEndpoint {
       )
     })
   }
+}
+
+/** What proves who sends a token request (RFC 6749 section 2.3.1): a header, or fields of the form. */
+function proofOf(credentials: ClientCredentialsAuth): Authorization & { fields?: Record<string, string> } {
+  const { clientAuthentication, clientId, clientSecret, credentialsEncoding } = credentials
+  if (clientAuthentication === 'body') {
+    const fields = { client_id: clientId, client_secret: clientSecret }
+    return { header: undefined, fields, secrets: [clientSecret] }
+  }
+  const encode = credentialsEncoding === 'form-urlencoded' ? formUrlEncode : (text: string) => text
+  return basicAuthorization(encode(clientId), encode(clientSecret), clientSecret)
+}
+
+/**
+ * A Basic header (RFC 7617).
+ *
+ * @param secret - the password before it was encoded
+ */
+export function basicAuthorization(user: string, password: string, secret = password): Authorization {
+  const credentials = Buffer.from(`${user}:${password}`, 'utf8').toString('base64')
+  return { header: `Basic ${credentials}`, secrets: [credentials, secret] }
+}
+
+function formUrlEncode(text: string): string {
+  return new URLSearchParams([['', text]]).toString().slice(1)
 }
 
 /** The tokens in an answer, so that no log line shows one that the server repeats elsewhere. */

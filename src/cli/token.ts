@@ -1,5 +1,5 @@
 /** `notification-subscriber token`: requests an access token, and shows what it says. */
-import { basicAuthorization } from '../auth/client-authentication.js'
+import { basicAuthorization } from '../auth/token-request.js'
 import { type Environment, isBasic } from '../client/environment.js'
 import { durationInWords } from '../emulator/words.js'
 import type { Logger } from '../logger.js'
@@ -63,10 +63,7 @@ const silent = { debug() {}, info() {}, warn() {}, error() {} } satisfies Logger
 /** `exp` is in seconds since 1970. */
 export type TokenClaims = NonNullable<ReturnType<typeof claimsOf>>
 
-/**
- * The claims (RFC 7519), with texts cut and without the client secret; `undefined` if the token is not a JWT. Only the service
- * verifies them.
- */
+/** The unverified claims (RFC 7519), with texts cut and without the client secret; `undefined` if the token is no JWT. */
 export function claimsOf(token: string, env: Environment) {
   const payload = parseJson(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'))
   if (payload === undefined) return undefined

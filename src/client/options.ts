@@ -1,7 +1,7 @@
 /** The options of a client and of a call: their types, and the schemas that check them. */
 import * as z from 'zod'
 import type { Auth, ProvidedTokenAuth } from '../auth/authorizer.js'
-import type { CredentialsEncoding } from '../auth/client-authentication.js'
+import type { CredentialsEncoding } from '../auth/token-request.js'
 import type { DispatcherLike, FetchLike } from '../http/fetch.js'
 import type { ResponseSummary, RetryOptions } from '../http/send.js'
 import type { Logger } from '../logger.js'
@@ -26,10 +26,7 @@ import { maxDelayMs } from '../shared/waits.js'
 import type { KeyValueStore } from '../stores/key-value-store.js'
 import { headersSchema } from '../subscriptions/schemas.js'
 
-/**
- * What a `NotificationClient` needs: `baseUrl` and `auth`; the rest has defaults. `dispatcher`, `fetch` and `ca`
- * exclude each other.
- */
+/** What a client needs: `baseUrl` and `auth`; the rest has defaults. `dispatcher`, `fetch` and `ca` exclude each other. */
 export interface NotificationClientOptions {
   /** Base address of the notification service, `https:`. */
   readonly baseUrl: string | URL

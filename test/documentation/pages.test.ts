@@ -55,7 +55,7 @@ describe('the tables of the pages', () => {
           (name) => name !== 'retry',
         ),
         ...propertiesOf('src/http/send.ts', 'RetryOptions').map((name) => `retry.${name}`),
-        ...propertiesOf('src/auth/client-authentication.ts', 'ClientCredentialsAuth'),
+        ...propertiesOf('src/auth/token-request.ts', 'ClientCredentialsAuth'),
       ],
     ],
     [
