@@ -139,7 +139,7 @@ export class Emulator {
     this.#tokens = new TokenIssuer(issuer, options.tokenLifetimeSeconds)
     const closing = this.#closing.signal
     const parts = { store: this.#store, faults: this.#faults, activity: this.#activity, closing }
-    this.#service = new NotificationService(options, { ...parts, tokens: this.#tokens })
+    this.#service = new NotificationService(options, this.#tokens, parts)
     this.#callbacks = new Callbacks({
       ...parts,
       ca: [certificate.ca, options.callbackCa ?? []].flat(),

@@ -1,16 +1,7 @@
 /** Recognizes answers that something between client and service has made (docs/errors.md, Answers of intermediaries). */
+import type { HttpResponse } from './exchange.js'
 
-/** The parts of an answer that can have a mark. */
-export interface Marked {
-  readonly status: number
-  header(name: string): string | undefined
-  readonly body: string
-}
-
-/**
- * A mark of answers that a product makes itself. What it adds to answers that it passes on is no mark, such as `via`,
- * `x-cache`, `cf-ray`, or `server: nginx`.
- */
+/** A mark of answers that a product makes itself. To others it adds `via`, `x-cache`, `cf-ray` or `server: nginx`, too. */
 interface Mark {
   readonly product: string
   /** Default: every status. */
@@ -130,7 +121,11 @@ const marks: readonly Mark[] = [
 const searchedLength = 8 * 1024
 
 /** The product that made an answer instead of the service, or `undefined`. */
-export function intermediaryOf({ body, header, status }: Marked): string | undefined {
+export function intermediaryOf({
+  body,
+  header,
+  status,
+}: Pick<HttpResponse, 'body' | 'header' | 'status'>): string | undefined {
   const beginning = body.slice(0, searchedLength)
   const isOf = ({ body: pattern, headers = {}, statuses = [status] }: Mark) =>
     statuses.includes(status) &&

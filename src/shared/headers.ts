@@ -10,6 +10,15 @@ export const headerValueRule = 'visible ASCII only, and spaces or tabs in betwee
 
 /** Headers that say how a message itself is sent: a second value would break its framing, its body or its route. */
 export const framingHeaders: readonly string[] = [
-  ...['connection', 'content-length', 'content-type', 'expect', 'host', 'keep-alive', 'proxy-connection'],
-  ...['te', 'trailer', 'transfer-encoding', 'upgrade'],
+  'connection',
+  'content-length',
+  'content-type',
+  'expect',
+  'host',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
 ]

@@ -38,18 +38,13 @@ export interface EmulatorParts {
   readonly closing: AbortSignal
 }
 
-interface ServiceParts extends EmulatorParts {
-  readonly tokens: TokenIssuer
-}
-
 export class NotificationService {
-  readonly #parts: ServiceParts
+  readonly #parts: EmulatorParts
   readonly #endpoints: readonly Endpoint[]
 
-  constructor(options: ResolvedEmulatorOptions, parts: ServiceParts) {
-    const { tokens, store } = parts
+  constructor(options: ResolvedEmulatorOptions, tokens: TokenIssuer, parts: EmulatorParts) {
     this.#parts = parts
-    this.#endpoints = [tokenEndpoint(options, tokens), ...subscriptionEndpoints(options, tokens, store)]
+    this.#endpoints = [tokenEndpoint(options, tokens), ...subscriptionEndpoints(options, tokens, parts.store)]
   }
 
   /**
