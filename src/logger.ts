@@ -62,10 +62,7 @@ interface ErrorDescription {
   readonly errors?: readonly ErrorDescription[]
 }
 
-/**
- * Describes an error, and its causes. Everything else of an error stays out of the log: other libraries put commands with
- * their passwords, requests and bodies into properties of their errors.
- */
+/** An error and its causes. Their other properties stay out: libraries put passwords, requests and bodies into them. */
 export function describeError(thrown: unknown, depth = 0): ErrorDescription {
   const [name, code, stack, cause, errors] = ['name', 'code', 'stack', 'cause', 'errors'].map((property) => {
     try {

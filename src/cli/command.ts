@@ -59,10 +59,7 @@ export type Flags<Names extends FlagNames> = Partial<
     Record<NamesOf<Names, 'switches'>, boolean>
 >
 
-/**
- * Makes a command of a function that gets the flags, and the values without a flag, such as an ID. With a flag `dotenv`, `env`
- * has the variables of that file, too, except those of the environment.
- */
+/** Makes a command. With a flag `dotenv`, `env` has the variables of that file, too, except those of the environment. */
 export function commandOf<const Names extends FlagNames>(definition: {
   readonly name: string
   readonly help: string

@@ -50,10 +50,7 @@ export type CallbackFault =
       /** Whether the receiver gets the callback. */
       readonly reset: 'before-processing' | 'after-processing'
     }
-  /**
-   * The receiver gets the callback at once, and its answer arrives later: after `callbackTimeoutMs` the callback has
-   * failed.
-   */
+  /** The receiver gets the callback at once, its answer comes later: after `callbackTimeoutMs` the callback has failed. */
   | {
       /** How much later the answer comes, in milliseconds. */
       readonly delayMs: number
@@ -129,10 +126,7 @@ export class FaultPlan {
   }
 }
 
-/**
- * A broken connection, for a caller of `emulator.fetch`: the same error as of a global `fetch`. The HTTPS server destroys
- * the socket, msw answers with a network error.
- */
+/** A broken connection, as `fetch` reports it. The HTTPS server destroys the socket, msw answers with a network error. */
 export class ConnectionReset extends TypeError {
   /** @param reason - why the connection broke, for the emulator's own record of the request */
   constructor(readonly reason: string) {

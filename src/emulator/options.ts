@@ -18,10 +18,7 @@ export interface EmulatorOptions {
   readonly clientId?: string | undefined
   /** The client secret that belongs to `clientId`. Default: a new random one for each start. */
   readonly clientSecret?: string | undefined
-  /**
-   * User name for Basic authorization on the subscription calls (docs/service.md, Authentication). Default:
-   * `'emulator-user'`.
-   */
+  /** User name for Basic authorization on subscription calls (docs/service.md, Authentication). Default: `'emulator-user'`. */
   readonly username?: string | undefined
   /** The password that belongs to `username`. Default: a new random one for each start. */
   readonly password?: string | undefined
@@ -37,16 +34,11 @@ export interface EmulatorOptions {
    * any case; callbacks carry them as spelled here. Default: `['UserData']`.
    */
   readonly permittedHeaders?: readonly string[] | undefined
-  /**
-   * How long a callback may take, connecting and answer included, before it has failed, in milliseconds. Default:
-   * 5,000.
-   */
+  /** How long a callback may take, connecting and answer included, in milliseconds. Default: 5,000. */
   readonly callbackTimeoutMs?: number | undefined
   /** Certificates as text in PEM, to trust on callbacks besides the public ones and the emulator's own. Default: none. */
   readonly callbackCa?: string | undefined
-  /**
-   * The routes of unsubscribe and update: the `routes` of the app's client. Any other path is a 404. Default: as documented (docs/service.md, Endpoints).
-   */
+  /** The `routes` of the app's client. Any other path is a 404. Default: as documented (docs/service.md, Endpoints). */
   readonly routes?: Routes | undefined
   /** Accepts callback URLs with `http:` on loopback hosts, too. Default: `false`. */
   readonly allowInsecureLoopback?: boolean | undefined
@@ -62,10 +54,7 @@ export interface EmulatorOptions {
    * only once; or one for other names than loopback's. Together with `ca`. Default: both are made at the start.
    */
   readonly tls?: KeyAndCertificate | undefined
-  /**
-   * Certificate in PEM of the authority that signed `tls`, e.g. `emulator.ca` of an earlier run. Together with `tls`.
-   * Default: made at the start.
-   */
+  /** Certificate in PEM of the authority that signed `tls`, e.g. `emulator.ca` of an earlier run. Default: made at the start. */
   readonly ca?: string | undefined
   /**
    * Also serves a page that shows all requests and callbacks, at `emulator.pageUrl`: by plain HTTP on 127.0.0.1, with
@@ -76,10 +65,7 @@ export interface EmulatorOptions {
     | {
         /** Port of the page on 127.0.0.1. Default: 0, any free one. */
         readonly port?: number | undefined
-        /**
-         * Environment variables that the page shows under "Connect a client", besides its own or in place of them, e.g.
-         * `NOTIFICATION_CA_FILE`. Default: none.
-         */
+        /** Variables that the page shows under "Connect a client", besides its own or in their place. Default: none. */
         readonly environment?: Readonly<Record<string, string>> | undefined
       }
     | undefined

@@ -42,10 +42,7 @@ export interface FetchResponseLike {
   text(): Promise<string>
 }
 
-/**
- * The part of an undici `Dispatcher` that the client uses. The type is written out, so that dispatchers of undici 6, 7 and
- * 8 all fit.
- */
+/** The part of an undici `Dispatcher` that the client uses, written out, so that those of undici 6, 7 and 8 all fit. */
 export interface DispatcherLike {
   /** Sends a request and resolves with the head of the answer. */
   request(options: {

@@ -13,10 +13,7 @@ export function foreignAnswer(answer: unknown): Head {
   return { status, header: (name) => headerIn(headers, name), pieces: piecesOf(() => unread(answer)) }
 }
 
-/**
- * The answer that an error, or its cause, carries: by a numeric `status` or `statusCode` of its own or of its `response`. Thrown
- * by undici's interceptors, ky, ofetch, got, and fetches like axios.
- */
+/** The answer that an error or its cause carries, by a numeric status: of undici's interceptors, ky, ofetch, got, axios. */
 export function thrownAnswer(error: unknown, layer = 0): Head | undefined {
   const { cause, response } = Object(error)
   const status = statusOf(response) ?? statusOf(error)

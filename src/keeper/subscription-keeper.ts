@@ -86,9 +86,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
     this.#inOwnContext(() => this.#queue.watch(() => this.#sweep({ provenSince: longAgo }, {})))
   }
 
-  /**
-   * Ends the watch and running sweeps. No call begins after it; calls in flight have 10 seconds. Subscriptions stay.
-   */
+  /** Ends the watch and running sweeps. No call begins after it; calls in flight have 10 seconds. Subscriptions stay. */
   stop(): Promise<void> {
     return this.#inOwnContext(() => this.#queue.stop())
   }

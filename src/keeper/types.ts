@@ -23,9 +23,7 @@ export type Roster =
   | readonly string[]
   | ((options: { readonly signal: AbortSignal }) => readonly string[] | Promise<readonly string[]>)
 
-/**
- * The options of a `SubscriptionKeeper`. `callbackUrl` and everything down to `notificationTypes` are required.
- */
+/** The options of a `SubscriptionKeeper`. `callbackUrl` and everything down to `notificationTypes` are required. */
 export interface SubscriptionKeeperOptions
   extends Pick<CreateSubscriptionInput, 'callbackUrl' | 'parameters' | 'headers'> {
   /** Makes the calls. The keeper repeats failed calls itself, so it makes each with `retry: false`. */

@@ -23,10 +23,7 @@ export function urlProblem(value: string | URL, allowInsecureLoopback: boolean):
   return typeof usable === 'string' ? usable : undefined
 }
 
-/**
- * What is wrong with a callback URL, or `undefined`. Stricter than {@link urlProblem}: only the spelling of `URL` is
- * accepted, because the service compares callback URLs as text.
- */
+/** What is wrong with a callback URL, or `undefined`: also another spelling than of `URL`, as the service compares text. */
 export function callbackUrlProblem(value: string | URL, allowInsecureLoopback: boolean): string | undefined {
   const text = String(value)
   const usable = usableUrl(text, allowInsecureLoopback)

@@ -117,10 +117,7 @@ function isSentAsWritten(path: string): boolean {
 /** How environment variables and flags spell a {@link Route}. */
 export const routeSpelling = 'METHOD PATH [ID_FIELD] [form|json]'
 
-/**
- * The parts of a route that is written as `POST /api/subscriptions/unsubscribe subscription_id json`. They may be
- * wrong: {@link routeSchema} checks them.
- */
+/** The unchecked parts of a route that is written as `POST /api/subscriptions/unsubscribe subscription_id json`. */
 export function partsOfRoute(text: string): Readonly<Record<keyof Route, string | undefined>> {
   const [method, path, ...rest] = text.trim().split(/\s+/)
   // A path with the place of the id leaves no use for a field.

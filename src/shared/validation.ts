@@ -88,10 +88,7 @@ export function sentenceAbout(subject: string, message: string): string {
 
 const { localeError } = en()
 
-/**
- * The options of every parse: zod's English words, except for unknown names. Always a message, because an app's `z.config()`
- * would word what has none, perhaps with the value.
- */
+/** The options of every parse: zod's English words, because an app's `z.config()` might quote the value in its own. */
 export const ownMessages = {
   error: (issue: z.core.$ZodRawIssue) =>
     issue.code === 'unrecognized_keys' ? unknownNames(issue) : localeError(issue),

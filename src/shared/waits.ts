@@ -12,10 +12,7 @@ export function settlesWithin(limitMs: number, work: PromiseLike<unknown>): Prom
   })
 }
 
-/**
- * Calls `work` at once, and settles as it does, or after `limitMs` milliseconds rejects with what `timeoutError` makes. The
- * work is not stopped then, but its result is ignored.
- */
+/** Settles as `work` does, or after `limitMs` milliseconds rejects with what `timeoutError` makes. The work goes on then. */
 export async function withTimeLimit<Result>(
   limitMs: number,
   work: () => Result,

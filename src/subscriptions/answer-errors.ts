@@ -35,10 +35,7 @@ export function refusal(path: readonly string[], message: string): InvalidReques
   return invalidRequest('Nothing was sent')([{ path, message }])
 }
 
-/**
- * The error for a create that failed with `error` after an attempt that may have created the subscription: an
- * `OutcomeUnknownError`, unless `error` proves the outcome.
- */
+/** The error after a create that may have taken effect: an `OutcomeUnknownError`, unless `error` proves the outcome. */
 export function outcomeUnknown(error: unknown, request: () => SubscriptionRequestSummary): unknown {
   // The reason of a caller's signal is thrown unchanged.
   if (!(error instanceof NotificationError)) return error

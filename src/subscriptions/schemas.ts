@@ -45,10 +45,7 @@ export interface CreateSubscriptionInput {
   readonly headers?: AssociatedValues | undefined
 }
 
-/**
- * The pairs to change: at least one. All other pairs keep their values. Later callbacks carry the new values
- * (docs/service.md, Rules).
- */
+/** The pairs to change: at least one; others keep their values. Later callbacks carry the new ones (docs/service.md, Rules). */
 export type UpdateSubscriptionParametersInput = Pick<CreateSubscriptionInput, 'parameters' | 'headers'>
 
 const compiledSchemas = new WeakMap<z.ZodType, z.ZodType>()
@@ -67,10 +64,7 @@ export function validInput<Output>(method: string, schema: z.ZodType<Output>, in
   return validate(compileOnce(schema), input, invalidRequest(`${method} sent nothing`))
 }
 
-/**
- * Validates the input of `createSubscription`: refuses everything that the service would refuse or misread
- * (docs/service.md, Endpoints).
- */
+/** Validates the input of `createSubscription`: refuses what the service refuses or misreads (docs/service.md, Endpoints). */
 export const createSubscriptionInputSchema: z.ZodType<CreateSubscriptionInput, CreateSubscriptionInput> =
   createInputSchema(false)
 
@@ -232,10 +226,7 @@ const maxValues = 100
 /** The most UTF-8 bytes of their names and values together. Node.js refuses requests with more than 16 KiB of headers. */
 const maxValueBytes = 8 * 1024
 
-/**
- * Checks parameters and headers together, because on a callback all of them are headers: refuses too many, and a name in
- * both kinds, which would be one header with two values.
- */
+/** Checks both kinds together, because all become headers of a callback: refuses too many, and a name in both kinds. */
 export function checkAssociatedValues({
   value,
   issues,

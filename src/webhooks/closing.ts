@@ -6,10 +6,7 @@ const checkMs = 25
 /** Kept, because fake timers would take 20 ms for each. */
 const { setImmediate: nextTurn } = globalThis
 
-/**
- * After how many checks without a new request idle connections are ended: a second. Counted, and not timed, so that a busy process
- * reads what has arrived in the meantime.
- */
+/** A second without a new request. Counted, and not timed, so that a busy process reads what has arrived meanwhile. */
 const quietChecks = 40
 
 /**

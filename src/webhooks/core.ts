@@ -173,10 +173,7 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
     return { answer: answerWith(204), stillRunning: done }
   }
 
-  /**
-   * Reads the body, and starts the handlers or `onInvalid`: `done` is when they are. Resolves with `undefined` if the body is too
-   * large.
-   */
+  /** Reads the body, and starts handlers or `onInvalid`; `done` is when they are. `undefined` if the body is too large. */
   async #handle(
     headers: RequestHeaders,
     readBody: () => ReadBody | Promise<ReadBody>,

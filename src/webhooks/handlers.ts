@@ -23,10 +23,7 @@ export interface DeliveryContext<Payloads extends PayloadSchemas = NoPayloadSche
   readonly header: (name: string) => string | undefined
 }
 
-/**
- * A function that gets notifications of one type, or of every type. It may be asynchronous: its result is awaited and
- * ignored.
- */
+/** Gets notifications of one type, or of every type. May be asynchronous: its result is awaited and ignored. */
 export type NotificationHandler<
   Type extends string = string,
   Payloads extends PayloadSchemas = NoPayloadSchemas,

@@ -73,10 +73,7 @@ interface OptionalOptions<Payloads extends PayloadSchemas> {
         context: DeliveryContext<Payloads>,
       ) => unknown)
     | undefined
-  /**
-   * Called for every request that was refused with 401, 405 or 413. May be asynchronous; the answer does not wait.
-   * Default: only a log line.
-   */
+  /** Called for each request refused with 401, 405 or 413. May be asynchronous; the answer does not wait. Default: a log line. */
   readonly onRefused?: ((refused: RefusedCallback) => unknown) | undefined
   /**
    * How long an answer waits for the handlers, in milliseconds. Slower handlers continue after the answer. How long

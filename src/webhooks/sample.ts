@@ -23,10 +23,7 @@ export interface SampleDeliveryOverrides<
   readonly payloads?: Payloads | undefined
   /** Identifier of the subscription. Default: 1. */
   readonly subscriptionId?: number | undefined
-  /**
-   * Fields of the payload, which replace the sample's. If no fields are documented, any are allowed. Default: only the
-   * sample's.
-   */
+  /** Fields that replace the sample's. If no fields are documented, any are allowed. Default: only the sample's. */
   readonly payload?: Payload | undefined
   /** Identifier of the notification. Default: a new random UUID. */
   readonly id?: string | undefined

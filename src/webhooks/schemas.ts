@@ -112,10 +112,7 @@ export type PayloadOf<Type extends string, Payloads extends PayloadSchemas> =
 export type NotificationFields<Type extends string, Payload> = {
   /** Unique identifier of the notification (UUID-shaped). */
   id: string
-  /**
-   * When it happened, in milliseconds since 1970-01-01 00:00:00 UTC. The unit comes from the service's public
-   * developer pages.
-   */
+  /** When it happened, in milliseconds since 1970-01-01 UTC. The unit comes from the service's public developer pages. */
   time: number
   /** Version of the notification object format, e.g. `1.0`. New versions are not refused. */
   ver: string
@@ -146,10 +143,7 @@ export interface ObjectSchema<Shape extends z.core.$ZodShape> extends z.ZodObjec
   ): ObjectSchema<z.core.util.Flatten<Omit<Shape, Extract<keyof Shape, keyof M>>>>
 }
 
-/**
- * The internals of a schema, of which only its types can be used: the others differ from version to version, and zod compares
- * them with those of its own. `never` fits each of them.
- */
+/** Of the internals of a schema only types can be used: zod compares the others with its own, and `never` fits each. */
 type AnyVersion<Internals> = Internals & {
   [Name in Exclude<keyof Internals, 'input' | 'output' | 'optin' | 'optout'>]: never
 }

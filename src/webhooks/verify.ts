@@ -1,7 +1,4 @@
-/**
- * Authenticates callbacks: they have no signature, only the subscriber's own secrets, sent as headers
- * (docs/service.md, Authentication).
- */
+/** Authenticates callbacks, which have no signature, by secrets in their headers (docs/service.md, Authentication). */
 import type { Issue } from '../errors.js'
 import type { Log } from '../logger.js'
 import { headerName, headerNameRule, headerValue, headerValueRule } from '../shared/headers.js'

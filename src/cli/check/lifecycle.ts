@@ -1,7 +1,4 @@
-/**
- * `check --lifecycle`: makes the calls of a subscription's life, and compares each answer with docs/service.md. Ends every
- * subscription that it made, also those whose answer was lost.
- */
+/** `check --lifecycle`: makes the calls of a subscription's life, compares the answers with docs/service.md, and cleans up. */
 import { randomBytes } from 'node:crypto'
 import { routeVariable } from '../../client/environment.js'
 import type { NotificationClient } from '../../client/notification-client.js'

@@ -213,10 +213,7 @@ export async function tryCall(call: (options: CallOptions) => Promise<unknown>) 
 
 const tryLifecycle = 'Try it for real, with a user of your own for tests: --lifecycle'
 
-/**
- * Sends a create without types, users and callback URL, which the service refuses, once with the credentials and once with
- * a made-up token. Only a service that checks the token answers them differently.
- */
+/** Only a service that checks the token answers an empty create differently to the credentials and to a made-up token. */
 async function checkAuthorization(
   createWith: (auth: Auth) => Promise<TriedCall>,
   credentials: Auth,

@@ -1,7 +1,4 @@
-/**
- * Masks secrets. Known harmless text stays and everything else is masked: an associated parameter can have any name, and
- * carries the receiver's secret (docs/service.md, Resources).
- */
+/** Masks all but known harmless text: a parameter of any name may be the receiver's secret (docs/service.md, Resources). */
 import { inBase64, redactTokens } from '../../shared/redact.js'
 import { decodeFormComponent } from '../../shared/text.js'
 import { parseAuthorization } from '../service/requests.js'

@@ -148,10 +148,7 @@ function refuseForeignRequest({ headers, method }: IncomingMessage): void {
   }
 }
 
-/**
- * Refuses a POST without the Origin of the page, which a browser adds to every POST. Takes JSON only: a page of another
- * origin could send that type only after a preflight, which is never allowed.
- */
+/** A browser adds the Origin to every POST, and sends JSON to another origin only after a preflight, which is never allowed. */
 function refuseForeignPost({ headers }: IncomingMessage): void {
   if (headers.origin !== `http://${headers.host}`) {
     throw new Refusal(403, `The Origin of a POST must be this page's: http://${headers.host}.`)

@@ -49,10 +49,7 @@ export function invalid(message: string): Refusal {
   return new Refusal(400, message)
 }
 
-/**
- * Reads an Authorization header (RFC 9110 section 11.6.2): for Basic the decoded credentials (RFC 7617), for Bearer the token
- * (RFC 6750). Nothing if there is none, or one of another form.
- */
+/** For Basic the decoded credentials (RFC 7617), for Bearer the token (RFC 6750); nothing for a header of another form. */
 export function parseAuthorization(header: string | null): { isBasic: boolean; value: string } | undefined {
   const [, scheme, value = ''] = /^(basic|bearer) +(\S+)$/i.exec(header ?? '') ?? []
   if (scheme === undefined) return undefined

@@ -59,10 +59,7 @@ export function subscriptionEndpoints(
     throw new Refusal(409, `Subscription ${subscriptionId} ${message}`, code)
   }
 
-  /**
-   * Method and path come from the service's public developer pages (docs/service.md, Endpoints); the
-   * status of success was not readable there, so 200 with an empty body is the emulator's choice.
-   */
+  /** Method and path come from the public developer pages (docs/service.md, Endpoints); 200 without a body does not. */
   async function answerUpdate(request: ServiceRequest): Promise<Response> {
     await authorize(request)
     requireFormat(request, update.format)
