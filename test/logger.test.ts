@@ -155,10 +155,12 @@ describe('an error in a line is a description', () => {
 describe('a logger is tried once, by a line at debug', () => {
   const template = (message: unknown) => `debug: ${message}`
   const json = (message: unknown) => JSON.stringify({ level: 'debug', message })
+  const msg = (message: unknown) => JSON.stringify({ msg: message })
 
   test.each([
     ['a template', template],
     ['JSON', json],
+    ['JSON with the message in `msg`', msg],
   ])('one that takes a text first, and writes %s, is refused wherever it is given', async (_, write) => {
     const logger = { debug: write, info: write, warn: write, error: write }
     const asFunction = Object.assign(() => {}, logger)

@@ -47,6 +47,19 @@ describe('a newer configuration', () => {
     expect(problemCodes(canary)).toEqual([])
   })
 
+  test('of a process that only sweeps ends within two minutes, and not during the sweep', async () => {
+    const world = await settledWorld({ users: 5 })
+    const stable = nodeOf(world)
+    const other = { ...world.configuration, parameters: { token: world.newSecret() } }
+    const sweeping = world.start(other, false)
+    await world.settled(sweeping, (keeper) => keeper.sweep())
+    await world.time.advance(minute)
+    expect(problemCodes(stable)).toEqual(['SUPERSEDED'])
+    await world.time.advance(90 * second)
+    expect(problemCodes(stable)).toEqual([])
+    expect(isStable(world)).toBe(true)
+  })
+
   test('of an old process that started late ends with that process', async () => {
     const world = await settledWorld({ users: 5 })
     const old = world.configuration

@@ -221,6 +221,25 @@ test('a store that is down for the first minutes: the roster is read when it is 
   expect(world.service.active('keeper')).toHaveLength(2)
 })
 
+test('a compareAndSet that compares no more is found before anything is sent, also if records are there', async () => {
+  let isBroken = false
+  const store = storeWith((kept) => ({
+    compareAndSet: (key, expected, value) => isBroken || kept.swap(key, expected, value),
+  }))
+  // With so many users no key of the index is missing, which would be a reason for a test, too.
+  const world = worldOf({ users: 600, keeper: { store } })
+  world.start()
+  await world.time.advance(minute)
+  nodeOf(world).process.kill()
+  isBroken = true
+  world.end(agents(1))
+  const before = world.requests.length
+  const node = world.start()
+  await world.time.advance(5 * minute)
+  expect(problemCodes(node)).toEqual(['STORE'])
+  expect(world.requests).toHaveLength(before)
+})
+
 const returning = (returned: unknown): [string, Change, string] => [
   `returns ${returned} for each comparison`,
   () => ({ compareAndSet: () => returned as boolean }),
@@ -320,6 +339,15 @@ test('a key that can be read and not written stays one problem until it was writ
   isReadOnly = false
   await world.time.advance(20 * minute)
   expect(problemCodes(node)).toEqual([])
+})
+
+test('a name that makes a text too long to be read again is not written', async () => {
+  const world = worldOf({ users: 1, keeper: { usernames: ['agent0', 'x'.repeat(2 ** 20)] } })
+  const node = world.start()
+  await world.time.advance(minute)
+  expect(problemCodes(node)).toEqual(['STORE'])
+  for (const key of world.store.keys) expect(world.store.text(key)?.length).toBeLessThanOrEqual(2 ** 20)
+  expect(node.keeper.subscription('agent0')?.state).toBe('active')
 })
 
 test('a write that is repeated after a lost answer, and answered `false`, is found by what is stored', async () => {

@@ -59,6 +59,9 @@ const echoes: Record<string, Script> = {
       `www-authenticate: Bearer error="${oneLine(echo)}"`,
     ]),
   ),
+  'a redirect to a path with the credentials': answering((echo) =>
+    message('302 Found', '', [`location: /${/^authorization: \w+ (.*)$/im.exec(echo)?.[1]}`]),
+  ),
   'an HTML page with the request': answering((echo) => message('200 OK', `<pre>${echo}</pre>`)),
   'the request in a body beyond the limit': answering((echo) =>
     message('400 X', echo.padEnd(1_100_000, echo)),
