@@ -49,9 +49,12 @@ export function wholeMessageOf(thrown: unknown): string {
   }
 }
 
-/** A value that nothing has filled in: a variable that is not set, a template, a reference to a vault; but no JSON or XML. */
+/**
+ * A value that nothing has filled in: a variable that is not set, a template, a reference to a vault, or what dotenvx, sops or
+ * the like has not decrypted; but no JSON or XML.
+ */
 export const placeholder =
-  /^(?:\w+ )?(?:undefined|null|\[object \w+\]|<[^/]+>|\$?\{[^"]+\}|\$\(.*\)|%\w+%|@Microsoft\.KeyVault\(.*|op:\/\/.*|arn:aws.*)$/i
+  /^(?:\w+ )?(?:undefined|null|\[object \w+\]|<[^/]+>|\$?\{[^"]+\}|\$\(.*\)|%\w+%|(?:@Microsoft\.KeyVault\(|op:\/\/|arn:aws|vault:|ref\+|encrypted:|ENC[([]).*)$/i
 
 export const placeholderProblem = 'is a placeholder, which was never replaced by its value'
 

@@ -77,8 +77,14 @@ describe('fromEnv', () => {
     ['of an example', '<your-client-id>'],
     ['of JavaScript', 'undefined'],
     ['of Azure', '@Microsoft.KeyVault(SecretUri=https://v.example.com/secrets/x)'],
+    ['of a vault', 'vault:secret/data/notifications#secret'],
+    ['of vals', 'ref+awssecrets://notifications/secret'],
+    ['that dotenvx has not decrypted', 'encrypted:BDqDBibm4wsYqMpCjTQ6BsDHmMadg9K3dAt'],
+    ['that sops has not decrypted', 'ENC[AES256_GCM,data:evQ=,iv:A4DGEltX,tag:YDUGEtx5,type:str]'],
   ])('names a value %s', (_how, value) => {
-    expect(problemsOf({}, { ...env, NOTIFICATION_CLIENT_ID: value })).toEqual(['NOTIFICATION_CLIENT_ID'])
+    expect(problemsOf({}, { ...env, NOTIFICATION_CLIENT_SECRET: value })).toEqual([
+      'NOTIFICATION_CLIENT_SECRET',
+    ])
   })
 
   test('reads how the client proves itself', async () => {
