@@ -92,20 +92,14 @@ describe('what a product in between has made', () => {
     expect(kept).toMatchObject({ kind: 'SERVICE' })
   })
 
-  const known = [
-    'Amazon CloudFront',
-    'Azure Application Gateway',
-    'Akamai',
-    'Kong, no route',
-    'Squid',
-    'Zscaler',
-  ]
-  test.each(known)('%s is known by headers or body alone, because people change either', (name) => {
-    const shape = madeInBetween.find((each) => each.name === name)
-    const { body, headers, product, status } = shape ?? expect.fail()
-    const header = (each: string) => new Headers(headers).get(each) ?? undefined
-    expect(intermediaryOf({ status, header, body: '' })).toBe(product)
-    expect(intermediaryOf({ status, header: () => undefined, body })).toBe(product)
+  test.each(
+    madeInBetween.filter(({ name }) =>
+      /^(?:.*CloudFront|.*Application Gateway|Akamai|Squid|Zscaler)$/.test(name),
+    ),
+  )('$name is known by headers or body alone, because people change either', (shape) => {
+    const header = (name: string) => new Headers(shape.headers).get(name) ?? undefined
+    expect(intermediaryOf({ ...shape, header, body: '' })).toBe(shape.product)
+    expect(intermediaryOf({ ...shape, header: () => undefined })).toBe(shape.product)
   })
 
   const byStatus = new Map(madeInBetween.map((shape) => [shape.status, shape]))

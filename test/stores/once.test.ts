@@ -103,13 +103,6 @@ describe('a store', () => {
     expect(work).toHaveBeenCalledOnce()
   })
 
-  test('that another call has marked as done meanwhile is no work in progress', async () => {
-    const get = vi.fn<() => string | undefined>().mockReturnValue('done').mockReturnValueOnce(undefined)
-    const work = vi.fn()
-    expect(await once({ ...memory(), get, compareAndSet: () => false }, 'n-1', work)).toBe(false)
-    expect(work).not.toHaveBeenCalled()
-  })
-
   test('that fails: the call rejects, and no work is left out', async () => {
     const store = memory()
     const fail = () => Promise.reject(new Error('the store is away'))
