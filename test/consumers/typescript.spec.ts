@@ -62,10 +62,15 @@ describe.each(compilers)('a project that is compiled by $typescript', ({ typescr
 test.each(['typescript', 'typescript-7'])('%s without `@types/node`, as by default', async (typescript) => {
   const folder = await project([])
   const code = `import { NotificationClient } from 'notification-subscriber'
-import { DeliveryReceiver } from 'notification-subscriber/webhooks'
+import { toWebHandler } from 'notification-subscriber/webhooks'
+import { receiver } from './receiver.cjs'
 export const client = new NotificationClient({ baseUrl: 'https://a.example', auth: { getAccessToken: () => 'x' } })
-export const receiver = new DeliveryReceiver({ secrets: { token: 'a-secret-of-tests' } })`
+export const route = toWebHandler(receiver)`
   await writeFile(join(folder, 'small.ts'), code)
+  // A receiver of a CommonJS module has other declarations, and fits.
+  const ofCommonJs = `import { DeliveryReceiver } from 'notification-subscriber/webhooks'
+export const receiver = new DeliveryReceiver({ secrets: { token: 'a-secret-of-tests' } })`
+  await writeFile(join(folder, 'receiver.cts'), ofCommonJs)
   await writeJson(folder, 'package.json', { type: 'module' })
   const compilerOptions = { ...settingsOfAll, lib: ['es2023', 'dom'], types: [], module: 'nodenext' }
   await writeJson(folder, 'tsconfig.json', { compilerOptions, files: ['small.ts'] })
