@@ -159,7 +159,7 @@ describe('an error answer (RFC 6749 section 5.2)', () => {
     ['plain text', 'Blocked by rule 77', {}, /Blocked by rule 77/],
     [
       'a page',
-      '<html><head><title>Blocked</title><style>b{}</style></head>by <b>rule</b> 77',
+      '<html><head><title>Blocked</title></head><style>b{}</style><script>b()</script>by <b>rule</b> 77',
       {},
       /Blocked: by rule 77/,
     ],
