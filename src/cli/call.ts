@@ -23,20 +23,14 @@ export async function callService<Result>(
   { flagOf = String, logger }: { flagOf?: (path: Issue['path']) => string; logger?: Logger } = {},
 ): Promise<Result> {
   const abort = new AbortController()
-  let interruption: Interruption | undefined
-  const stopListening = onInterruption((interrupted) => {
-    interruption = interrupted
-    abort.abort()
-  })
+  const stopListening = onInterruption((interruption) => abort.abort(interruption))
   try {
     await using client = NotificationClient.fromEnv({ allowInsecureLoopback: true, logger }, env)
     return await call(client, { signal: abort.signal })
   } catch (error) {
-    if (interruption !== undefined) {
-      throw new CommandFailure(
-        `Interrupted by ${interruption.by}. ${afterNoAnswer[operation]}`,
-        interruption.exitCode,
-      )
+    if (abort.signal.aborted) {
+      const { by, exitCode }: Interruption = abort.signal.reason
+      throw new CommandFailure(`Interrupted by ${by}. ${afterNoAnswer[operation]}`, exitCode)
     }
     if (error instanceof ConfigurationError) {
       const advice = 'Set or correct them in the environment, or in the file that --dotenv names'

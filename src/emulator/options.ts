@@ -147,11 +147,7 @@ const optionsSchema = z
     error: 'and `ca` belong together: give both or neither',
   })
 
-/**
- * Fills in the defaults.
- *
- * @throws `ConfigurationError` with every problem found
- */
+/** @throws `ConfigurationError` with every problem found */
 export function resolveOptions(options: EmulatorOptions): ResolvedEmulatorOptions {
   return validate(optionsSchema, options, configurationError('The emulator cannot start with these options'))
 }

@@ -214,7 +214,7 @@ async function runLifecycle(
   try {
     for await (const step of lifecycle.run()) await record(step)
   } finally {
-    await record(await lifecycle.cleanUp())
+    await record({ name: 'Clean-up', ...(await lifecycle.cleanUp()) })
     stopListening()
   }
   return interruption

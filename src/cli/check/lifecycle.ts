@@ -172,11 +172,7 @@ export class Lifecycle {
    * Ends every subscription of this check. If a call was not answered, creates its subscription again with
    * `recreateIfExists`, which returns the ID. The random callback URL protects other subscriptions.
    */
-  async cleanUp(): Promise<CheckStep> {
-    return { name: 'Clean-up', ...(await this.#cleanUp()) }
-  }
-
-  async #cleanUp(): Promise<StepResult> {
+  async cleanUp(): Promise<StepResult> {
     if (!this.#isAnythingLeft) return passed('nothing was left to be unsubscribed')
     this.#patience = { timeoutMs: 30_000, retry: { maxAttempts: 5 } }
     await this.#endKnown()

@@ -64,11 +64,7 @@ export function mediaTypeOf(contentType: string | null): string | undefined {
   return contentType?.split(';', 1)[0]?.trim().toLowerCase()
 }
 
-/**
- * The fields of an `application/x-www-form-urlencoded` body.
- *
- * @throws `Refusal` (400) for bad percent-encoding, a missing name, or a duplicate name
- */
+/** @throws `Refusal` (400) for bad percent-encoding, a missing name, or a duplicate name */
 export function parseForm(body: string): Map<string, string> {
   const fields = new Map<string, string>()
   const refuse = (reason: string) => invalid(`The form cannot be read: ${reason}`)

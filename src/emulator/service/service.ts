@@ -47,11 +47,7 @@ export class NotificationService {
     this.#endpoints = [tokenEndpoint(options, tokens), ...subscriptionEndpoints(options, tokens, parts.store)]
   }
 
-  /**
-   * Answers a request.
-   *
-   * @throws `ConnectionReset` where a fault breaks the connection
-   */
+  /** @throws `ConnectionReset` where a fault breaks the connection */
   async handle(request: IncomingRequest): Promise<Response> {
     const { method, target, headers, signal = this.#parts.closing } = request
     if (this.#parts.closing.aborted) throw new ConnectionReset('The emulator is closed')

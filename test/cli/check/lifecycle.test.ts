@@ -43,7 +43,7 @@ async function lifecycle(options: Partial<NotificationClientOptions> = {}): Prom
   })
   const steps: CheckStep[] = []
   for await (const step of played.run()) steps.push(step)
-  steps.push(await played.cleanUp())
+  steps.push({ name: 'Clean-up', ...(await played.cleanUp()) })
   expect(JSON.stringify(steps)).not.toMatch(new RegExp(`hush|${bodyMark}`))
   return steps.map(({ details, ...step }) => ({ ...step, ...details }) as PrintedStep)
 }
