@@ -91,7 +91,8 @@ export class Problems {
   begin(code: KeeperProblemCode, message: string, details: ProblemDetails = {}): void {
     const { username, reason = '', about = username === undefined ? '' : 'users', ...others } = details
     const known = this.#open.get(`${code} ${about}`)
-    const problem = known ?? newProblem(code, message)
+    const begun = { code, message, sinceAt: Date.now(), usernames: new Map(), reportedUsers: 0 }
+    const problem: OpenProblem = known ?? begun
     this.#open.set(`${code} ${about}`, Object.assign(problem, { message, ...others }))
     if (username !== undefined) problem.usernames.set(username, reason)
     const { size } = problem.usernames
@@ -121,10 +122,6 @@ export class Problems {
     this.begin(code, message, { about: once })
     this.resolve(code, once)
   }
-}
-
-function newProblem(code: KeeperProblemCode, message: string): OpenProblem {
-  return { code, message, sinceAt: Date.now(), usernames: new Map(), reportedUsers: 0 }
 }
 
 function shown(problem: OpenProblem, resolved: boolean): KeeperProblem {

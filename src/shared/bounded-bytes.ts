@@ -30,11 +30,6 @@ export class BoundedBytes {
     return true
   }
 
-  /** How many bytes were added. */
-  get size(): number {
-    return this.#size
-  }
-
   /** The bytes added so far. */
   get bytes(): Uint8Array {
     return this.#size < this.#buffer.byteLength ? this.#buffer.subarray(0, this.#size) : this.#buffer

@@ -108,7 +108,7 @@ return 1
 `
 
 function commandsOf(redis: IoredisLike | NodeRedisLike): Commands {
-  if (isIoredis(redis)) {
+  if (isOf<IoredisLike>(redis, 'defineCommand')) {
     return {
       set: (key, value, ttlMs) =>
         ttlMs === undefined ? redis.set(key, value) : redis.set(key, value, 'PX', ttlMs),
@@ -117,7 +117,7 @@ function commandsOf(redis: IoredisLike | NodeRedisLike): Commands {
       runScript: (script, key, parameters) => redis.eval(script, 1, key, ...parameters),
     }
   }
-  if (isNodeRedis(redis)) {
+  if (isOf<NodeRedisLike>(redis, 'pExpire')) {
     const expiry = (ttlMs: number | undefined) => (ttlMs === undefined ? {} : { PX: ttlMs })
     return {
       set: (key, value, ttlMs) => redis.set(key, value, expiry(ttlMs)),
@@ -132,14 +132,8 @@ function commandsOf(redis: IoredisLike | NodeRedisLike): Commands {
   )
 }
 
-function isIoredis(redis: unknown): redis is IoredisLike {
-  return canAll(redis, ['get', 'set', 'del', 'eval', 'defineCommand'])
-}
-
-function isNodeRedis(redis: unknown): redis is NodeRedisLike {
-  return canAll(redis, ['get', 'set', 'del', 'eval', 'pExpire'])
-}
-
-function canAll(value: unknown, methods: readonly string[]): boolean {
-  return methods.every((method) => typeof Object(value)[method] === 'function')
+/** @param ownMethod - the one that only this library has */
+function isOf<Library>(redis: unknown, ownMethod: keyof Library & string): redis is Library {
+  const methods = ['get', 'set', 'del', 'eval', ownMethod]
+  return methods.every((method) => typeof Object(redis)[method] === 'function')
 }
