@@ -1,7 +1,7 @@
 /** What a person does next after a call failed, in words of the command line. */
 import { routeVariable } from '../client/environment.js'
 import type { AnyNotificationError, ApiError, ConnectionError } from '../errors.js'
-import { isOfProxy } from '../http/connection-error.js'
+import { isOfProxy, verificationError } from '../http/connection-error.js'
 import type { Operation } from '../shared/routes.js'
 import {
   isAbsent,
@@ -111,7 +111,7 @@ export function nextAfterTokenRefusal(status: number, error: string | undefined)
 export function certificateProblem(error: ConnectionError): 'untrusted' | 'wrong' | undefined {
   const { code = '' }: { code?: string } = Object(error.cause)
   if (/SELF_SIGNED|UNABLE_TO/.test(code)) return 'untrusted'
-  return /^(?:CERT_|ERR_TLS_CERT_)/.test(code) ? 'wrong' : undefined
+  return code === 'ERR_TLS_CERT_ALTNAME_INVALID' || verificationError.test(code) ? 'wrong' : undefined
 }
 
 /** What to do after a failed connection, if a proxy or the server's certificate is the cause. */

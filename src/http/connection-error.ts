@@ -56,7 +56,7 @@ const permanentFailures: Readonly<Record<string, string>> = {
 }
 
 /** The codes of Node.js for OpenSSL's X509_V_ERR_…: each names a certificate that was not accepted. */
-const verificationError =
+export const verificationError =
   /^(?:UNSPECIFIED|HOSTNAME_MISMATCH|OUT_OF_MEM|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_EXCEEDED|(?:CERT|CRL|UNABLE_TO|ERROR_IN|DEPTH_ZERO|SELF_SIGNED)_[A-Z_]+)$/
 
 const notVerified = 'its TLS certificate was not accepted. The owner of the server must replace it.'

@@ -1,8 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import type { RequestListener, ServerResponse } from 'node:http'
 import { join } from 'node:path'
-import { DeliveryReceiver, toNodeHandler } from 'notification-subscriber'
+import { ConnectionError, DeliveryReceiver, toNodeHandler } from 'notification-subscriber'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { certificateProblem } from '../../../src/cli/next-step.js'
 import { createCertificate } from '../../support/certificates.js'
 import { ConnectProxy } from '../../support/connect-proxy.js'
 import { refusingPort } from '../../support/listen.js'
@@ -141,6 +142,14 @@ test('a certificate that only --callback-ca trusts does not prove that the servi
     ['Callback certificate', 'unknown'],
   ])
 })
+
+test.each(['INVALID_PURPOSE', 'CERT_HAS_EXPIRED', 'ERR_TLS_CERT_ALTNAME_INVALID'])(
+  '%s is about the certificate, and not about the app',
+  (code) => {
+    const error = new ConnectionError('', { requestSent: false }, { cause: { code } })
+    expect(certificateProblem(error)).toBe('wrong')
+  },
+)
 
 describe('behind a proxy', () => {
   const host = 'app.intern.example'
