@@ -3,9 +3,6 @@ import type { CallbackServer, Http2Connection } from './node-types.js'
 
 const checkMs = 25
 
-/** Kept, because fake timers would take 20 ms for each. */
-const { setImmediate: nextTurn } = globalThis
-
 /** A second without a new request. Counted, and not timed, so that a busy process reads what has arrived meanwhile. */
 const quietChecks = 40
 
@@ -25,15 +22,23 @@ export async function closeServer(
   const endAt = performance.now() + timeoutMs
   let checks = 0
   let isClosed = false
+  const wait = () => new Promise((resolve) => setTimeout(resolve, checkMs))
+  await wait()
+  // Closing resets the connections that a busy process has not taken yet: at most 511, and Node.js takes one in a turn.
+  let hasTaken = true
+  server.prependListener('connection', () => {
+    hasTaken = true
+  })
+  for (let turn = 0; hasTaken && turn < 511 && performance.now() < endAt; turn += 1) {
+    hasTaken = false
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  // Not earlier: a client would connect anew, and its connection would be reset.
   server.prependListener('request', ({ httpVersionMajor }, response) => {
     checks = 0
     // HTTP/2 has no such header.
     if (httpVersionMajor !== 2 && !response.headersSent) response.setHeader('connection', 'close')
   })
-  const wait = () => new Promise((resolve) => setTimeout(resolve, checkMs))
-  await wait()
-  // Closing resets the connections that a busy process has not taken yet: at most 511, and Node.js takes one in a turn.
-  for (let turn = 0; turn < 511; turn += 1) await new Promise((resolve) => nextTurn(resolve))
   // `close` of Node.js would end idle connections at once, while a callback may be on its way over one of them.
   Object.defineProperty(server, 'closeIdleConnections', { value: () => {}, configurable: true })
   server.close(() => {

@@ -73,6 +73,8 @@ export interface CallbackServer {
   /** Ends all connections. */
   closeAllConnections?(): void
   /** Adds a listener before all others. */
+  prependListener(event: 'connection', listener: () => void): unknown
+  /** Adds a listener before all others. */
   prependListener(
     event: 'request',
     listener: (

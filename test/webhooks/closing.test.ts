@@ -1,4 +1,4 @@
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { Agent, createServer, type IncomingMessage, request, type Server } from 'node:http'
 import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2'
 import { connect } from 'node:net'
@@ -86,6 +86,25 @@ test('no connection is ended for being idle while handlers run', async () => {
   work.resolve()
   expect(await closed).toBe(0)
   agent.destroy()
+})
+
+test('close takes new connections for as long as it may take, and asks none to close before it stops listening', async () => {
+  const receiver = new DeliveryReceiver({ secrets })
+  const calls: string[] = []
+  const server = Object.assign(new EventEmitter(), { close: () => calls.push('close') })
+  server.on('newListener', (name: string) => calls.push(name))
+  let isBusy = true
+  const connect = () => {
+    for (const startedAt = performance.now(); isBusy && performance.now() < startedAt + 5; );
+    server.emit('connection')
+    if (isBusy) setImmediate(connect)
+  }
+  connect()
+  const startedAt = performance.now()
+  expect(await receiver.close(server, { timeoutMs: 200 })).toBe(0)
+  isBusy = false
+  expect(performance.now() - startedAt).toBeLessThan(1_000)
+  expect(calls).toEqual(['connection', 'request', 'close'])
 })
 
 test('close takes no longer under fake timers that advance with time', async () => {
