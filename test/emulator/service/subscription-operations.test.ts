@@ -51,14 +51,6 @@ describe('states and transitions (docs/service.md, States)', () => {
     })
   })
 
-  test('an identical one with recreateIfExists replaces it under a new id', async () => {
-    const first = await created(emulator, { ...both, url, fields: { token: 'old' } })
-    const second = await created(emulator, { ...both, url, recreate: 'true' })
-    expect(second).not.toBe(first)
-    expect(ids()).toEqual([second])
-    expect(emulator.subscriptions.at(-1)?.parameters).toEqual({})
-  })
-
   test.each([undefined, 'false'])('an identical one with recreateIfExists %s gets 409', async (recreate) => {
     const first = await created(emulator, { ...both, url })
     const refused = await create(emulator, { ...both, url, recreate } as Subscription)

@@ -1,65 +1,10 @@
-/** The state machine against a second, naive reading of docs/service.md, States. */
+/** The state machine against a second, naive reading of docs/service.md, States: that of the keepers' tests. */
 import fc from 'fast-check'
-import type { SubscriptionRecord } from 'notification-subscriber/emulator'
 import { expect, test } from 'vitest'
 import { SubscriptionStore } from '../../../src/emulator/service/subscription-store.js'
-import { type NotificationType, notificationTypes } from '../../../src/notification-types.js'
+import { notificationTypes } from '../../../src/notification-types.js'
+import { firstId, ModelService, type ModelSubscription, sameSet } from '../../keeper/convergence/service.js'
 import { sequences } from '../../support/random-runs.js'
-
-type Wanted = Omit<SubscriptionRecord, 'subscriptionId' | 'consecutiveFailures'>
-
-/** A list of subscriptions; every question scans it from the beginning. */
-class NaiveService {
-  list: SubscriptionRecord[] = []
-  lastId = 0
-
-  create(wanted: Wanted, recreate: boolean) {
-    const wantedPairs = pairsOf(wanted)
-    for (const each of this.list) {
-      const { subscriptionId, callbackUrl } = each
-      const pairs = pairsOf(each)
-      if (callbackUrl !== wanted.callbackUrl || !pairs.some((pair) => wantedPairs.includes(pair))) continue
-      if (String(pairs) !== String(wantedPairs)) return { outcome: 'partial-overlap', subscriptionId }
-      if (!recreate) return { outcome: 'duplicate', subscriptionId }
-      this.end(subscriptionId)
-      break
-    }
-    const subscriptionId = ++this.lastId
-    this.list.push({ subscriptionId, ...wanted, consecutiveFailures: 0 })
-    return { outcome: 'created', subscriptionId }
-  }
-
-  find(id: number) {
-    return this.list.find(({ subscriptionId }) => subscriptionId === id)
-  }
-
-  end(id: number) {
-    const existed = this.find(id) !== undefined
-    this.list = this.list.filter(({ subscriptionId }) => subscriptionId !== id)
-    return existed
-  }
-
-  change(id: number, changeOf: (before: SubscriptionRecord) => Partial<SubscriptionRecord>) {
-    this.list = this.list.map((each) => (each.subscriptionId === id ? { ...each, ...changeOf(each) } : each))
-  }
-
-  callback(id: number, hasSucceeded: boolean) {
-    this.change(id, ({ consecutiveFailures }) => ({
-      consecutiveFailures: hasSucceeded ? 0 : consecutiveFailures + 1,
-    }))
-    if (this.find(id)?.consecutiveFailures === 3) this.end(id)
-  }
-
-  matching(type: NotificationType, user: string) {
-    return this.list
-      .filter((each) => pairsOf(each).includes(`${type} ${user}`))
-      .map(({ subscriptionId, callbackUrl }) => ({ subscriptionId, callbackUrl }))
-  }
-}
-
-function pairsOf({ notificationTypes, usernames }: Wanted): string[] {
-  return notificationTypes.flatMap((type) => usernames.map((user) => `${type} ${user}`)).sort()
-}
 
 const users = ['alice', 'bob', 'carol']
 const parameters = fc.dictionary(fc.constantFrom('token', 'other'), fc.constantFrom('1', '2'), {
@@ -101,39 +46,58 @@ test('every sequence of requests and callbacks ends as a naive reading of the ta
   fc.assert(
     fc.property(fc.array(command, { maxLength: 40, size: 'max' }), (commands) => {
       const store = new SubscriptionStore(() => {})
-      const model = new NaiveService()
+      const model = new ModelService(() => 0)
+      const modelId = (id: number) => firstId - 1 + id
+      const recordOf = ({ id, notificationTypes, usernames, ...each }: ModelSubscription) => {
+        const { callbackUrl, parameters, failures: consecutiveFailures } = each
+        const subscriptionId = id - modelId(0)
+        return { subscriptionId, notificationTypes, usernames, callbackUrl, parameters, consecutiveFailures }
+      }
       for (const c of commands) {
         switch (c.kind) {
           case 'create': {
             const { notificationTypes, usernames, ...rest } = c.wanted
             const sets = { notificationTypes: new Set(notificationTypes), usernames: new Set(usernames) }
-            const created = store.create({ ...sets, ...rest, recreateIfExists: c.recreate })
-            reached.add(created.outcome)
-            const expected = model.create(c.wanted, c.recreate)
+            const { outcome, subscriptionId } = store.create({
+              ...sets,
+              ...rest,
+              recreateIfExists: c.recreate,
+            })
+            reached.add(outcome)
+            const { status } = model.create({ ...c.wanted, recreateIfExists: c.recreate }, 'keeper')
             // Of several that are in the way each will do.
-            expect(created.outcome).toBe(expected.outcome)
-            if (created.outcome !== 'partial-overlap') expect(created).toEqual(expected)
+            const named = model.find(modelId(subscriptionId))
+            const isIdentical =
+              sameSet(named?.usernames ?? [], usernames) &&
+              sameSet(named?.notificationTypes ?? [], notificationTypes)
+            const refusal = isIdentical ? 'duplicate' : 'partial-overlap'
+            expect(outcome).toBe(status === 201 ? 'created' : refusal)
             break
           }
           case 'unsubscribe':
-            expect(store.end(c.id, 'unsubscribed')).toBe(model.end(c.id))
+            expect(store.end(c.id, 'unsubscribed')).toBe(model.end(modelId(c.id), 'keeper') === 204)
             break
           case 'update':
             store.updateParameters(c.id, c.parameters)
-            model.change(c.id, (before) => ({ parameters: { ...before.parameters, ...c.parameters } }))
+            model.update(modelId(c.id), c.parameters)
             break
           case 'callback': {
-            const failures = model.find(c.id)?.consecutiveFailures
+            const failures = model.find(modelId(c.id))?.failures
             if (failures === undefined) reached.add('late callback')
             else if (failures === 2 && !c.ok) reached.add('ended by failures')
-            model.callback(c.id, c.ok)
+            model.callback(modelId(c.id), c.ok)
             store.callbackDone(c.id, c.ok)
           }
         }
-        expect(store.list()).toEqual(model.list)
+        const active = model.active('keeper').map(recordOf)
+        expect(store.list()).toEqual(active)
         for (const type of notificationTypes) {
           for (const user of users) {
-            expect(new Set(store.matching(type, user))).toEqual(new Set(model.matching(type, user)))
+            const matching = active.filter(
+              (each) => each.notificationTypes.includes(type) && each.usernames.includes(user),
+            )
+            const shown = matching.map(({ subscriptionId, callbackUrl }) => ({ subscriptionId, callbackUrl }))
+            expect(new Set(store.matching(type, user))).toEqual(new Set(shown))
           }
         }
       }

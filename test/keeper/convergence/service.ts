@@ -23,7 +23,7 @@ export interface ModelSubscription {
   endedBy?: Owner | 'service' | 'operator'
 }
 
-const firstId = 1_001
+export const firstId = 1_001
 
 export class ModelService {
   /** All that ever existed, the oldest first. */
