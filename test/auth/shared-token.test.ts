@@ -9,7 +9,7 @@ import {
   subscription,
   tokenAnswer,
 } from '../support/fake-service.js'
-import { NaiveStore } from '../support/naive-store.js'
+import { NaiveStore, storeWith } from '../support/naive-store.js'
 import { recordingLogger } from '../support/recording-logger.js'
 
 let service: FakeService
@@ -174,14 +174,15 @@ describe('tokenCache', () => {
   })
 
   test('a slow delete of the rejected token does not hit the new one', async () => {
-    const slow: KeyValueStore = {
-      get: (key) => store.get(key),
-      set: (key, value, ttlMs) => store.set(key, value, ttlMs),
-      async delete(key) {
-        await new Promise((resolve) => setTimeout(resolve, 40))
-        await store.delete(key)
-      },
-    }
+    const slow = storeWith(
+      () => ({
+        async delete(key) {
+          await new Promise((resolve) => setTimeout(resolve, 40))
+          await store.delete(key)
+        },
+      }),
+      store,
+    )
     await clientWith(slow).getAccessToken()
     service.onCall = rejecting('token-1')
     await clientWith(slow).createSubscription(subscription)
@@ -348,16 +349,13 @@ describe('what a store is given', () => {
 
   test('and keeps until the token expires is no warning', async () => {
     service.onToken = () => tokenAnswer('brief', 1)
-    const naive = new NaiveStore()
-    const store: KeyValueStore = {
-      get: (key) => naive.get(key),
-      async set(key, value, ttlMs) {
-        await naive.set(key, value, ttlMs)
+    const store = storeWith((kept) => ({
+      async set(...args) {
+        await kept.set(...args)
         await new Promise((resolve) => setTimeout(resolve, 999))
         vi.setSystemTime(Date.now() + 1)
       },
-      delete: (key) => naive.delete(key),
-    }
+    }))
     const { client, linesOf } = loggedClientWith(store)
     await client.getAccessToken()
     await vi.advanceTimersByTimeAsync(2_000)

@@ -1,14 +1,14 @@
 /** Runs commands: in this process, or as processes of their own. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { onTestFinished, vi } from 'vitest'
+import { onTestFinished } from 'vitest'
 import { type Command, CommandFailure } from '../../src/cli/command.js'
 import type { EmulatorState } from '../../src/cli/state-folder.js'
 import { Terminal } from '../../src/cli/terminal.js'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
+import { RunningProgram } from '../support/running-program.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
 const program = ['--import', 'tsx', fileURLToPath(new URL('../../src/cli/index.ts', import.meta.url))]
@@ -61,39 +61,18 @@ export async function runInShell(args: readonly string[], redirection: string): 
   return { code, stdout, stderr }
 }
 
-export interface Running {
-  readonly child: ChildProcess
-  /** The lines of standard output so far. */
-  readonly lines: readonly string[]
-  readonly finished: Promise<Finished>
-  /** Resolves with the first line, from now or before, that matches. */
-  line(pattern: RegExp): Promise<string>
-}
+type Running = RunningProgram & { readonly finished: Promise<Finished> }
 
 export async function start(args: readonly string[], { env = {} }: RunOptions = {}): Promise<Running> {
-  const child = spawn(process.execPath, [...program, ...args], {
-    env: { PATH: process.env.PATH, TMPDIR: process.env.TMPDIR, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const lines: string[] = []
-  let stderr = ''
-  createInterface({ input: child.stdout }).on('line', (line) => lines.push(line))
-  child.stderr.setEncoding('utf8').on('data', (text) => {
-    stderr += text
-  })
-  const finished = new Promise<Finished>((resolve, reject) => {
-    child.once('error', reject)
-    child.once('close', (code) => resolve({ code, stdout: lines.join('\n'), stderr }))
-  })
-  const line = (pattern: RegExp) =>
-    vi.waitUntil(
-      () => {
-        if (child.exitCode !== null) throw new Error(`it has ended: ${lines.join('\n')} ${stderr}`)
-        return lines.find((each) => pattern.test(each))
-      },
-      { timeout: 100_000, interval: 10 },
-    )
-  return { child, lines, finished, line }
+  const { PATH, TMPDIR } = process.env
+  const options = { folder: process.cwd(), environment: { PATH, TMPDIR, ...env } }
+  const running = new RunningProgram([...program, ...args], options)
+  const finished = running.ended.then((end) => ({
+    code: typeof end === 'number' ? end : null,
+    stdout: running.lines.join('\n'),
+    stderr: running.errors.map((line) => `${line}\n`).join(''),
+  }))
+  return Object.assign(running, { finished })
 }
 
 /** What the emulator announces in its first line of JSON. */
@@ -108,7 +87,7 @@ export interface Listening {
   pageUrl: string
 }
 
-export interface RunningEmulator extends AsyncDisposable, Running {
+export type RunningEmulator = Running & {
   readonly listening: Listening
   /** The events so far, without the first. */
   events(): Record<string, unknown>[]
@@ -118,15 +97,14 @@ export interface RunningEmulator extends AsyncDisposable, Running {
 export async function startEmulatorCommand(...flags: string[]): Promise<RunningEmulator> {
   const running = await start(['emulator', '--json', ...flags])
   const listening: Listening = JSON.parse(await running.line(/"event":"listening"/))
-  return {
-    ...running,
+  return Object.assign(running, {
     listening,
     events: () => running.lines.slice(1).map((text) => JSON.parse(text)),
     async [Symbol.asyncDispose]() {
       running.child.kill('SIGINT')
       await running.finished
     },
-  }
+  })
 }
 
 /** What an emulator keeps in its folder. */

@@ -1,7 +1,6 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readdir } from 'node:fs/promises'
+import { describe, expect, test } from 'vitest'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { end, node, project, tool } from './support/project.js'
 
 /** The command of each writes one self-contained program for Node.js; its entry goes by each build of the package. */
@@ -9,64 +8,35 @@ const bundlers = [
   {
     name: 'esbuild',
     files: [],
-    command: (entry: string, out: string) => [
-      tool('esbuild/bin/esbuild'),
-      entry,
-      '--bundle',
-      '--platform=node',
-      '--log-level=warning',
-      `--outfile=${join(out, 'program.cjs')}`,
-    ],
+    command:
+      'TOOLS/esbuild/bin/esbuild ENTRY --bundle --platform=node --log-level=warning --outfile=OUT/program.cjs',
   },
   {
     name: 'Rollup',
     files: ['rollup.config.mjs'],
-    command: (entry: string, out: string) => [
-      tool('rollup/dist/bin/rollup'),
-      '--config',
-      '--silent',
-      '--input',
-      entry,
-      '--file',
-      join(out, 'program.mjs'),
-    ],
+    command: 'TOOLS/rollup/dist/bin/rollup --config --silent --input ENTRY --file OUT/program.mjs',
   },
   {
     name: 'Vite',
     files: ['vite.config.mjs'],
-    command: (entry: string, out: string) => [
-      tool('vite/bin/vite.js'),
-      'build',
-      '--logLevel',
-      'warn',
-      '--ssr',
-      entry,
-      '--emptyOutDir',
-      '--outDir',
-      out,
-    ],
+    command: 'TOOLS/vite/bin/vite.js build --logLevel warn --ssr ENTRY --emptyOutDir --outDir OUT',
   },
   {
     name: 'webpack',
     files: ['build-with-webpack.cjs'],
-    command: (entry: string, out: string) => ['build-with-webpack.cjs', entry, join(out, 'program.cjs')],
+    command: 'build-with-webpack.cjs ENTRY OUT/program.cjs',
   },
 ]
 
 describe.each(bundlers)('$name', ({ files, command }) => {
-  let elsewhere: string
-  beforeAll(async () => {
-    // Nothing can be found there but what is in the bundle.
-    elsewhere = await mkdtemp(join(tmpdir(), 'notification-subscriber-bundle-'))
-  })
-  afterAll(() => rm(elsewhere, { recursive: true }))
-
   test.each(['program.mjs', 'program.cjs'])('bundles %s without a warning, and it runs', async (entry) => {
     const folder = await project([entry, 'story.cjs', ...files])
-    const out = await mkdtemp(join(elsewhere, 'bundle-'))
-    const printed = await node(folder, ...command(entry, out))
-    expect(printed).toBe('')
-    const [program = ''] = (await readdir(out)).filter((file) => file.startsWith('program.'))
-    expect(await node(out, program)).toBe(`${end}\n`)
+    // Nothing can be found there but what is in the bundle.
+    await using elsewhere = await temporaryFolder()
+    const places: Record<string, string> = { TOOLS: tool(''), ENTRY: entry, OUT: elsewhere.path }
+    const args = command.split(' ').map((arg) => arg.replace(/[A-Z]{3,}/, (place) => places[place] ?? ''))
+    expect(await node(folder, ...args)).toBe('')
+    const [program = ''] = (await readdir(elsewhere.path)).filter((file) => file.startsWith('program.'))
+    expect(await node(elsewhere.path, program)).toBe(`${end}\n`)
   })
 })

@@ -1,12 +1,12 @@
 /** Blocks that are whole programs, run in a folder that holds nothing but them and the installed package. */
 import { execFile } from 'node:child_process'
-import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import manifest from '../../package.json' with { type: 'json' }
 import { RunningProgram } from '../support/running-program.js'
 import { strictest } from '../support/strictest.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { type CodeBlock, root } from './code-blocks.js'
 import { moduleOf } from './modules.js'
 
@@ -29,7 +29,7 @@ export class ProgramFolder implements AsyncDisposable {
 
   /** Compiles the blocks to JavaScript, each alone; throws what TypeScript says if one does not compile. */
   static async compile(blocks: readonly CodeBlock[]): Promise<ProgramFolder> {
-    const path = await mkdtemp(join(tmpdir(), 'notification-subscriber-'))
+    const { path } = await temporaryFolder()
     const files = new Map(blocks.map(({ name }, index) => [name, `program-${index}`]))
     await install(path)
     await writeFile(join(path, 'package.json'), JSON.stringify({ private: true, type: 'module' }))

@@ -1,6 +1,6 @@
 /** A store that fails, loses what it held, or holds what cannot be read. */
-import type { KeyValueStore } from 'notification-subscriber'
 import { describe, expect, test } from 'vitest'
+import { storeWith } from '../support/naive-store.js'
 import { defaultConfiguration, hour, minute, second } from './convergence/world.js'
 import {
   agents,
@@ -16,25 +16,7 @@ import {
 
 tellStories()
 
-type Change = (kept: KeptTexts) => { [Name in keyof KeyValueStore]?: KeyValueStore[Name] | undefined }
-
-/** A store in which one operation is as given. */
-function storeWith(changed: Change): KeyValueStore {
-  const kept = new KeptTexts()
-  return {
-    get: (key) => kept.get(key),
-    set: (key, value) => kept.set(key, value),
-    delete: (key) => kept.delete(key),
-    compareAndSet: (key, expected, value) => kept.swap(key, expected, value),
-    ...changed(kept),
-  } as KeyValueStore
-}
-
-class KeptTexts extends Map<string, string> {
-  swap(key: string, expected: string | undefined, value: string): boolean {
-    return this.get(key) === expected && this.set(key, value).has(key)
-  }
-}
+type Change = Parameters<typeof storeWith>[0]
 
 const recordKeys = (keys: readonly string[]) => keys.filter((key) => key.startsWith('coaching:user:'))
 
@@ -249,9 +231,9 @@ const changing =
   (changed: (value: string) => string): Change =>
   (kept) => ({
     set: (key, value) => kept.set(key, changed(value)),
-    compareAndSet: (key, expected, value) => kept.swap(key, expected, changed(value)),
+    compareAndSet: (key, expected, value) => kept.compareAndSet(key, expected, changed(value)),
   })
-const parsing: Change = (kept) => ({ get: (key) => JSON.parse(kept.get(key) ?? 'null') })
+const parsing: Change = (kept) => ({ get: async (key) => JSON.parse((await kept.get(key)) ?? 'null') })
 
 test.each<[string, Change, string]>([
   ...[1, 'OK', undefined, null, true].map(returning),
@@ -260,8 +242,8 @@ test.each<[string, Change, string]>([
   [
     'throws if another value is there',
     (kept) => ({
-      compareAndSet(key, expected, value) {
-        if (kept.swap(key, expected, value)) return true
+      async compareAndSet(...args) {
+        if (await kept.compareAndSet(...args)) return true
         throw new Error('The conditional request failed')
       },
     }),
@@ -288,7 +270,7 @@ test('a store where compareAndSet alone fails: nothing is sent, and one problem 
       // As on Redis: only the script of a comparison may be denied.
       if (isDenied && expected !== undefined)
         throw new Error('NOPERM this user has no permissions to run eval')
-      return kept.swap(key, expected, value)
+      return kept.compareAndSet(key, expected, value)
     },
   }))
   const world = worldOf({ users: 20, keeper: { store } })
@@ -325,7 +307,7 @@ test('a key that can be read and not written stays one problem until it was writ
   const store = storeWith((kept) => ({
     compareAndSet(key, expected, value) {
       if (isReadOnly && isRecord(key)) throw new Error('READONLY')
-      return kept.swap(key, expected, value)
+      return kept.compareAndSet(key, expected, value)
     },
   }))
   const world = worldOf({ users: 1, keeper: { store } })
@@ -352,8 +334,8 @@ test('a name that makes a text too long to be read again is not written', async 
 
 test('a write that is repeated after a lost answer, and answered `false`, is found by what is stored', async () => {
   const store = storeWith((kept) => ({
-    compareAndSet(key, expected, value) {
-      kept.swap(key, expected, value)
+    async compareAndSet(...args) {
+      await kept.compareAndSet(...args)
       return false
     },
   }))
@@ -369,8 +351,8 @@ test.each([
 ])('a %s whose write got no answer delays its user by seconds', async (_what, part) => {
   const unanswered = new Set<string>()
   const store = storeWith((kept) => ({
-    compareAndSet(key, expected, value) {
-      const isWritten = kept.swap(key, expected, value)
+    async compareAndSet(key, expected, value) {
+      const isWritten = await kept.compareAndSet(key, expected, value)
       if (value.includes(part) && unanswered.size < unanswered.add(key).size) throw new Error('late')
       return isWritten
     },

@@ -1,23 +1,7 @@
 import { once } from 'notification-subscriber/once'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
-
-/** A store of one process, with time limits. */
-function memory() {
-  const values = new Map<string, { value: string; until: number }>()
-  const get = (key: string) => {
-    const kept = values.get(key)
-    return kept !== undefined && kept.until > Date.now() ? kept.value : undefined
-  }
-  const set = (key: string, value: string, ttlMs = Number.POSITIVE_INFINITY) =>
-    void values.set(key, { value, until: Date.now() + ttlMs })
-  const compareAndSet = (key: string, expected: string | undefined, value: string, ttlMs?: number) => {
-    if (get(key) !== expected) return false
-    set(key, value, ttlMs)
-    return true
-  }
-  return { get, set, compareAndSet }
-}
+import { NaiveStore, storeWith } from '../support/naive-store.js'
 
 const inProgress = { name: 'InProgressError' }
 
@@ -29,7 +13,7 @@ afterEach(() => {
 })
 
 test('work is done once, and a repetition is recognised', async () => {
-  const store = memory()
+  const store = new NaiveStore()
   const work = vi.fn()
   expect(await once(store, 'n-1', work)).toBe(true)
   expect(await once(store, 'n-1', work)).toBe(false)
@@ -38,7 +22,7 @@ test('work is done once, and a repetition is recognised', async () => {
 })
 
 test('a repetition is recognised for `keepMs`', async () => {
-  const store = memory()
+  const store = new NaiveStore()
   await once(store, 'n-1', () => {}, { keepMs: 1_000 })
   vi.advanceTimersByTime(999)
   expect(await once(store, 'n-1', () => {})).toBe(false)
@@ -47,7 +31,7 @@ test('a repetition is recognised for `keepMs`', async () => {
 })
 
 test('of calls at the same moment one works, and the others reject until it is done', async () => {
-  const store = memory()
+  const store = new NaiveStore()
   const working = deferred<void>()
   const work = vi.fn(() => working.promise)
   const calls = [1, 2, 3].map(() => once(store, 'n-1', work))
@@ -61,7 +45,7 @@ test('of calls at the same moment one works, and the others reject until it is d
 })
 
 test('work that failed is done again at once', async () => {
-  const store = memory()
+  const store = new NaiveStore()
   const error = new Error('no database')
   await expect(once(store, 'n-1', () => Promise.reject(error))).rejects.toBe(error)
   const work = vi.fn()
@@ -70,7 +54,7 @@ test('work that failed is done again at once', async () => {
 })
 
 test('the claim of a process that died ends after `claimMs`', async () => {
-  const store = memory()
+  const store = new NaiveStore()
   void once(store, 'n-1', () => new Promise(() => {}), { claimMs: 1_000 })
   await vi.advanceTimersByTimeAsync(999)
   await expect(once(store, 'n-1', () => {})).rejects.toMatchObject(inProgress)
@@ -79,7 +63,7 @@ test('the claim of a process that died ends after `claimMs`', async () => {
 })
 
 test('work that fails late does not end the claim of the call that took over', async () => {
-  const store = memory()
+  const store = new NaiveStore()
   const slow = deferred<void>()
   const first = once(store, 'n-1', () => slow.promise, { claimMs: 1_000 })
   first.catch(() => {})
@@ -93,35 +77,46 @@ test('work that fails late does not end the claim of the call that took over', a
 
 describe('a store', () => {
   test('that answers false to a write which it made is read', async () => {
-    const store = memory()
-    const compareAndSet: typeof store.compareAndSet = (...args) => {
-      store.compareAndSet(...args)
+    const store = new NaiveStore()
+    const compareAndSet: typeof store.compareAndSet = async (...args) => {
+      await store.compareAndSet(...args)
       return false
     }
     const work = vi.fn()
-    expect(await once({ ...store, compareAndSet }, 'n-1', work)).toBe(true)
+    expect(
+      await once(
+        storeWith(() => ({ compareAndSet }), store),
+        'n-1',
+        work,
+      ),
+    ).toBe(true)
     expect(work).toHaveBeenCalledOnce()
   })
 
   test('that fails: the call rejects, and no work is left out', async () => {
-    const store = memory()
+    const store = new NaiveStore()
     const fail = () => Promise.reject(new Error('the store is away'))
     const work = vi.fn()
-    await expect(once({ ...store, get: fail }, 'n-1', work)).rejects.toThrow('away')
-    await expect(once({ ...store, compareAndSet: fail }, 'n-1', work)).rejects.toThrow('away')
+    const failing = (name: 'get' | 'set' | 'compareAndSet') => storeWith(() => ({ [name]: fail }), store)
+    await expect(once(failing('get'), 'n-1', work)).rejects.toThrow('away')
+    await expect(once(failing('compareAndSet'), 'n-1', work)).rejects.toThrow('away')
     expect(work).not.toHaveBeenCalled()
-    await expect(once({ ...store, set: fail }, 'n-1', work, { claimMs: 1_000 })).rejects.toThrow('away')
+    await expect(once(failing('set'), 'n-1', work, { claimMs: 1_000 })).rejects.toThrow('away')
     vi.advanceTimersByTime(1_000)
     expect(await once(store, 'n-1', work)).toBe(true)
   })
 
   test('that fails together with the work does not hide the error of the work', async () => {
-    const store = memory()
+    const store = new NaiveStore()
     const compareAndSet: typeof store.compareAndSet = (key, expected, value, ttlMs) => {
       if (value === 'failed') throw new Error('the store is away')
       return store.compareAndSet(key, expected, value, ttlMs)
     }
-    const call = once({ ...store, compareAndSet }, 'n-1', () => Promise.reject(new Error('no database')))
+    const call = once(
+      storeWith(() => ({ compareAndSet }), store),
+      'n-1',
+      () => Promise.reject(new Error('no database')),
+    )
     await expect(call).rejects.toThrow('no database')
   })
 })
@@ -129,10 +124,10 @@ describe('a store', () => {
 test.each([
   ['store', [new Map(), 'n-1']],
   ['store', [undefined, 'n-1']],
-  ['id', [memory(), '']],
-  ['id', [memory(), undefined]],
-  ['claimMs', [memory(), 'n-1'], { claimMs: 0 }],
-  ['keepMs', [memory(), 'n-1'], { keepMs: Number.POSITIVE_INFINITY }],
+  ['id', [new NaiveStore(), '']],
+  ['id', [new NaiveStore(), undefined]],
+  ['claimMs', [new NaiveStore(), 'n-1'], { claimMs: 0 }],
+  ['keepMs', [new NaiveStore(), 'n-1'], { keepMs: Number.POSITIVE_INFINITY }],
 ])('what cannot work is refused: %s', async (name, args, options: object = {}) => {
   const call = Reflect.apply(once, undefined, [...args, () => {}, options])
   await expect(call).rejects.toMatchObject({ code: 'CONFIGURATION', issues: [{ path: [name] }] })

@@ -42,3 +42,16 @@ export class NaiveStore implements RedisStore {
     return entry && entry.expiresAt > Date.now() ? entry.value : undefined
   }
 }
+
+type Changes = { [Name in keyof RedisStore]?: RedisStore[Name] | undefined }
+
+/** A store of which some operations are others; `kept` has all of them, on the same texts. */
+export function storeWith(changed: (kept: NaiveStore) => Changes, kept = new NaiveStore()): RedisStore {
+  const same: RedisStore = {
+    get: (key) => kept.get(key),
+    set: (...args) => kept.set(...args),
+    delete: (key) => kept.delete(key),
+    compareAndSet: (...args) => kept.compareAndSet(...args),
+  }
+  return { ...same, ...changed(kept) } as RedisStore
+}

@@ -1,12 +1,16 @@
 /** A program in a process of its own, whose lines are read. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { vi } from 'vitest'
 import { environmentWith } from '../consumers/support/run.js'
 
 export interface ProgramOptions {
   readonly folder: string
+  /** Added to the environment of the tests. */
   readonly variables?: Readonly<Record<string, string>>
+  /** In place of the environment of the tests. */
+  readonly environment?: NodeJS.ProcessEnv
   /** Gets every line that it prints, at once. */
   readonly onLine?: (line: string) => void
 }
@@ -16,14 +20,14 @@ export class RunningProgram implements AsyncDisposable {
   readonly errors: string[] = []
   /** Resolves with the exit code, or the name of the signal, when all that was printed is read. */
   readonly ended: Promise<number | string | null>
-  readonly #child: ChildProcess
+  readonly child: ChildProcessByStdio<null, Readable, Readable>
   #hasEnded = false
 
   /** @param args - of Node.js. `--import tsx FILE` is what `tsx FILE` starts; that kills who does not end within 60 ms */
-  constructor(args: readonly string[], { folder, variables = {}, onLine = () => {} }: ProgramOptions) {
+  constructor(args: readonly string[], { folder, onLine = () => {}, ...options }: ProgramOptions) {
     const child = spawn(process.execPath, args, {
       cwd: folder,
-      env: environmentWith(variables),
+      env: options.environment ?? environmentWith(options.variables ?? {}),
       stdio: ['ignore', 'pipe', 'pipe'],
       // A group of its own, so that its children can be killed with it.
       detached: true,
@@ -34,7 +38,7 @@ export class RunningProgram implements AsyncDisposable {
     }
     createInterface(child.stdout).on('line', noteTo(this.lines))
     createInterface(child.stderr).on('line', noteTo(this.errors))
-    this.#child = child
+    this.child = child
     const endWithUs = () => this.kill('SIGKILL')
     process.once('exit', endWithUs)
     this.ended = new Promise((resolve, reject) => {
@@ -61,13 +65,13 @@ export class RunningProgram implements AsyncDisposable {
   }
 
   kill(signal: NodeJS.Signals): void {
-    const { pid } = this.#child
+    const { pid } = this.child
     if (!this.#hasEnded && pid !== undefined) process.kill(-pid, signal)
   }
 
   /** As Ctrl-C does. Resolves when the program has ended. */
   interrupt(): Promise<number | string | null> {
-    this.#child.kill('SIGINT')
+    this.child.kill('SIGINT')
     return this.ended
   }
 

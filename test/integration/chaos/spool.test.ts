@@ -3,8 +3,6 @@
  * receiver with spool -> Redis -> two workers. The programs are the examples, to the letter.
  */
 
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
@@ -12,6 +10,7 @@ import { freePort } from '../../support/listen.js'
 import { Random } from '../../support/random.js'
 import { seed } from '../../support/random-runs.js'
 import { RedisServer } from '../../support/redis-server.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { Load } from './support/load.js'
 import { Program } from './support/program.js'
 
@@ -64,7 +63,7 @@ class Workers implements AsyncDisposable {
 
 test('with the spool the work for every answered notification is done, whatever is killed', async () => {
   const random = Random.seeded()
-  const folder = await mkdtemp(join(tmpdir(), 'chaos-'))
+  await using folder = await temporaryFolder()
   await using redis = await RedisServer.start({ appendOnly: true })
   await using workers = new Workers(redis.url)
   const port = await freePort()
@@ -72,7 +71,7 @@ test('with the spool the work for every answered notification is done, whatever 
   const env = {
     REDIS_URL: redis.url,
     CALLBACK_TOKEN: token,
-    SPOOL_PATH: join(folder, 'spool'),
+    SPOOL_PATH: join(folder.path, 'spool'),
     PORT: String(port),
   }
   await using receiver = new Program('receiver', 'spool-to-bullmq.mts', env, (line) => {
@@ -130,5 +129,4 @@ test('with the spool the work for every answered notification is done, whatever 
   expect(twice.filter(([, [firstAt = 0]]) => !wasInFlight(firstAt))).toEqual([])
   // Eight jobs at a time in each of two workers.
   expect(twice.length).toBeLessThanOrEqual(disturbances.length * 16)
-  await rm(folder, { recursive: true, force: true })
 })

@@ -3,16 +3,15 @@ import { format } from 'node:util'
 import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
 import { SubscriptionKeeper } from 'notification-subscriber/keeper'
-import { redisStore } from 'notification-subscriber/redis'
 import { DeliverySpool } from 'notification-subscriber/spool'
 import { pino } from 'pino'
-import { createClient } from 'redis'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { eventually } from '../../support/eventually.js'
 import { fakeService, subscription } from '../../support/fake-service.js'
 import { RedisServer } from '../../support/redis-server.js'
 import { temporaryFolder } from '../../support/temporary-folder.js'
 import { lowEnergyDelivery } from '../../webhooks/deliveries.js'
+import { ioredisOn, nodeRedisOn } from './stores.js'
 
 const password = 'the-new-password-not-yet-set'
 
@@ -25,19 +24,7 @@ function recording() {
   return { logger, text: () => lines.join('\n') }
 }
 
-const libraries = {
-  ioredis(port: number) {
-    const redis = new Redis({ port, password, commandTimeout: 1_000 })
-    redis.on('error', () => {})
-    return { redis, close: () => redis.disconnect() }
-  },
-  'node-redis'(port: number) {
-    const redis = createClient({ socket: { port }, password })
-    redis.on('error', () => {})
-    redis.connect().catch(() => {})
-    return { redis, close: () => redis.destroy() }
-  },
-}
+const libraries = { ioredis: ioredisOn, 'node-redis': nodeRedisOn }
 
 test.each(
   Object.entries(libraries).flatMap(([library, open]) =>
@@ -49,19 +36,19 @@ test.each(
   await owner.call('CONFIG', 'SET', 'requirepass', 'the-old-password')
   owner.disconnect()
   const { logger, text } = recording()
-  const { redis, close } = open(server.port)
+  const { store, close } = open(`redis://:${password}@127.0.0.1:${server.port}`)
   const keeper = new SubscriptionKeeper({
     ...subscription,
     client: fakeService().client(),
     name: 'coaching',
-    store: redisStore(redis),
+    store,
     parameters: { token: 'a-secret-of-tests' },
     ...(target === 'pino' && { logger }),
   })
   keeper.start()
   await eventually(() => expect(text()).toContain('problem.began'))
   await keeper.stop()
-  close()
+  await close()
   expect(text()).not.toContain(password)
 })
 
