@@ -9,7 +9,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { temporaryFolder } from '../../support/temporary-folder.js'
 import { testWith } from '../../support/test-with.js'
-import { CuttableProxy } from './cuttable-proxy.js'
+import { Relay } from '../redis/relay.js'
 import { launchChromium, openPage, World } from './support.js'
 
 const test = testWith(World.start)
@@ -487,15 +487,17 @@ describe('the page', () => {
   })
 
   test('continues by itself after a lost connection, with the entries of the meantime', async (world) => {
-    await using proxy = await CuttableProxy.listen()
-    const page = await world.open(browser, { proxy: { server: proxy.url } })
+    const { port } = new URL(world.pageUrl)
+    await using wire = await Relay.start({ port: Number(port) })
+    await using opened = await openPage(browser, world.pageUrl.replace(port, String(wire.port)))
+    const { page } = opened
     await world.subscribe('alice')
     await row(page, /alice #1/).waitFor()
-    proxy.cut()
+    wire.cut()
     await page.getByText('Not connected', { exact: true }).waitFor()
     await world.notify('alice')
     await world.subscribe('bob')
-    proxy.mend()
+    wire.mend()
     await row(page, /empathyCueOpened #1/).waitFor()
     await page.getByText('Live', { exact: true }).waitFor()
     await row(page, /bob #2/).waitFor()
