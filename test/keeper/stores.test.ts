@@ -206,7 +206,7 @@ test('a store that is down for the first minutes: the roster is read when it is 
 test('a compareAndSet that compares no more is found before anything is sent, also if records are there', async () => {
   let isBroken = false
   const store = storeWith((kept) => ({
-    compareAndSet: (key, expected, value) => isBroken || kept.swap(key, expected, value),
+    compareAndSet: (key, expected, value) => isBroken || kept.compareAndSet(key, expected, value),
   }))
   // With so many users no key of the index is missing, which would be a reason for a test, too.
   const world = worldOf({ users: 600, keeper: { store } })
