@@ -11,9 +11,9 @@ import {
 import {
   isAboutCredentials,
   isBusy,
+  isCreated,
   isNoRoute,
   isServerError,
-  isSuccess,
   isTokenRefused,
 } from '../../shared/statuses.js'
 import { withTimeLimit } from '../../shared/waits.js'
@@ -86,7 +86,7 @@ export async function sendCall(
 export function classify({ kind }: PlannedCall, error: unknown): Reply | Failure {
   const isCreate = kind === 'create' || kind === 'recreate'
   if (isCreate && error instanceof SubscriptionConflictError) return { kind: 'conflict' }
-  if (isCreate && error instanceof ResponseValidationError && isSuccess(error.status))
+  if (isCreate && error instanceof ResponseValidationError && isCreated(error.status))
     return { kind: 'unreadable', error }
   if (!isCreate && error instanceof SubscriptionNotFoundError)
     return { kind: error.provesEnded ? 'gone' : 'not-found', error }

@@ -52,6 +52,7 @@ describe('an error of the client', () => {
     ['a 520 of a proxy', update, api(520), 'lost', 'SERVICE'],
     ['a 501', create, api(501), 'refused', 'SERVICE'],
     ['an answer of a proxy', update, unreadable(200), 'lost', 'SERVICE'],
+    ['a login page to a create', create, unreadable(200), 'lost', 'SERVICE'],
     ['a 503', update, api(503), 'lost', 'SERVICE'],
     ['a 429', update, api(429), 'refused', 'SERVICE'],
     ['a 409 of a proxy', create, api(409, 'nginx'), 'refused', 'SERVICE'],
