@@ -94,11 +94,13 @@ describe('processes share the work', () => {
     expect(world.gaps).toEqual([])
   })
 
-  test('each of 10,000 users has one first process of three, in even shares', async () => {
+  test('each of 10,000 users has one first process of three, in even shares, beside a superseded one', async () => {
     const map = new Map<string, string>()
     const store = new KeeperStore(map, 'coaching', undefined, new Problems(() => {}))
     const processes = [new Processes(store), new Processes(store), new Processes(store)]
-    for (const each of processes) each.watch()
+    const superseded = new Processes(store)
+    for (const each of [superseded, ...processes]) each.watch()
+    await superseded.beat(0)
     for (const each of [...processes, ...processes]) await each.beat(1)
     const names = agents(10_000)
     const counts = processes.map((each) => names.filter((name) => each.isFirstFor(name)).length)
