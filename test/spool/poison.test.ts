@@ -1,4 +1,5 @@
 /** What begins carefully after a process ended; `killed.test.ts` ends processes. */
+import { readFileSync } from 'node:fs'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { StuckDelivery } from 'notification-subscriber/spool'
@@ -154,10 +155,12 @@ test.for([
     const { deliver, delivered } = recorder()
     const reports: StuckDelivery[] = []
     const logger = recordingLogger()
+    let written = ''
     await using spool = await folder.open({
       deliver,
       logger,
       onStuck: (stuck) => {
+        written = readFileSync(join(folder.path, nameOf(fields)), 'latin1')
         reports.push(stuck)
         return answer
       },
@@ -165,6 +168,8 @@ test.for([
     await until(() => spool.size === 0)
     expect(delivered).toEqual([])
     expect(reports).toEqual([{ delivery: numbered(1), attempts: 3, sinceAt: 5, error: fatal }])
+    // The time of the report: if it ends the process, the next one does not repeat it.
+    expect(written).toMatch(/^\n\+00002 0{13} [1-9]\d{12} 3 /)
     const events = logger.lines.map(([each]) => Object(each).event)
     expect(events).toEqual(
       expect.arrayContaining(['spool.stuck', letters ? 'spool.dead-lettered' : 'spool.discarded']),
