@@ -159,11 +159,7 @@ function proofOf(credentials: ClientCredentialsAuth): Authorization & { fields?:
   return basicAuthorization(encode(clientId), encode(clientSecret), clientSecret)
 }
 
-/**
- * A Basic header (RFC 7617).
- *
- * @param secret - the password before it was encoded
- */
+/** A Basic header (RFC 7617). @param secret - the password before it was encoded */
 export function basicAuthorization(user: string, password: string, secret = password): Authorization {
   const credentials = Buffer.from(`${user}:${password}`, 'utf8').toString('base64')
   return { header: `Basic ${credentials}`, secrets: [credentials, secret] }

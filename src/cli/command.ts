@@ -10,11 +10,7 @@ import type { Terminal } from './terminal.js'
 export interface Command {
   /** Printed for `--help`. */
   readonly help: string
-  /**
-   * Resolves with the exit code: 0, or 1 if a step failed.
-   *
-   * @throws `CommandFailure` with another exit code
-   */
+  /** Resolves with the exit code: 0, or 1 if a step failed. @throws `CommandFailure` with another exit code */
   run(args: string[], context: CommandContext): Promise<number>
 }
 

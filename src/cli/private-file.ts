@@ -6,11 +6,7 @@ import { UsageError } from './command.js'
 
 const maxBytes = 1024 * 1024
 
-/**
- * The text of a file, or nothing if there is no such file.
- *
- * @throws `UsageError` if `path` is not a regular file, is larger than 1 MiB, or cannot be read
- */
+/** Nothing if there is no such file. @throws `UsageError` for all but a regular file of at most 1 MiB that can be read */
 export async function readPrivateFile(path: string): Promise<string | undefined> {
   try {
     // Checked before opening: a FIFO would wait for its writer, and a device may never end.
@@ -27,11 +23,7 @@ export async function readPrivateFile(path: string): Promise<string | undefined>
   }
 }
 
-/**
- * Writes a file with mode 0600. A reader finds the old content or the new one, never a part.
- *
- * @throws `UsageError` if the file cannot be written
- */
+/** With mode 0600. A reader finds the old content or the new one, never a part. @throws `UsageError` if it cannot be written */
 export async function writePrivateFile(path: string, content: string): Promise<void> {
   const unfinished = `${path}.${randomUUID()}`
   try {

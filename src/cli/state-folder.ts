@@ -36,11 +36,7 @@ export class StateFolder {
     this.#isTemporary = isTemporary
   }
 
-  /**
-   * Makes the folder if there is none.
-   *
-   * @throws `UsageError` for a folder that cannot be made, or that other users can read
-   */
+  /** Makes the folder if there is none. @throws `UsageError` if it cannot be made, or if other users can read it */
   static async open(path: string): Promise<StateFolder> {
     const folder = resolve(path)
     await makeFolder(folder).catch((error: unknown) => {
@@ -65,11 +61,7 @@ export class StateFolder {
     return new StateFolder(folder, false)
   }
 
-  /**
-   * A folder for the certificate of an emulator without `--state`. `release` removes the folder.
-   *
-   * @throws `UsageError` for a folder that cannot be made
-   */
+  /** For the certificate of an emulator without `--state`; `release` removes it. @throws `UsageError` if it cannot be made */
   static async temporary(): Promise<StateFolder> {
     const path = await mkdtemp(join(tmpdir(), 'notification-emulator-')).catch((error: unknown) => {
       throw new UsageError(
@@ -88,11 +80,7 @@ export class StateFolder {
     return join(this.path, 'state.json')
   }
 
-  /**
-   * The data of an earlier emulator, if there was one.
-   *
-   * @throws `UsageError` for a file that cannot be read, or that no emulator wrote
-   */
+  /** Nothing before the first emulator. @throws `UsageError` for a file that cannot be read, or that no emulator wrote */
   async load(): Promise<EmulatorState | undefined> {
     const text = await readPrivateFile(this.stateFile)
     if (text === undefined) return undefined

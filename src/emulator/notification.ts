@@ -44,11 +44,7 @@ export interface OutgoingNotification
   bodyFor(subscriptionId: number): string
 }
 
-/**
- * Fills in what was left out.
- *
- * @throws `InvalidRequestError` for a notification that the service could not deliver
- */
+/** Fills in what was left out. @throws `InvalidRequestError` for a notification that the service could not deliver */
 export function outgoingNotification(notification: EmulatedNotification): OutgoingNotification {
   const refuse = invalidRequest('This notification cannot be delivered')
   const valid = validate(notificationSchema, notification, refuse)

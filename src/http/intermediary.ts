@@ -134,11 +134,7 @@ export function intermediaryOf({
   return marks.find(isOf)?.product
 }
 
-/**
- * What to do after the answer of an intermediary, for a message.
- *
- * @param setting - the option with the server's address
- */
+/** What to do after the answer of an intermediary. @param setting - the option with the server's address */
 export function intermediaryAdvice(product: string, subject: string, setting: string): string {
   return (
     `The answer was made by ${product}, not by the service, and proves nothing about ${subject}. Either ${setting} leads ` +

@@ -77,11 +77,7 @@ export function parseForm(body: string): Map<string, string> {
   return fields
 }
 
-/**
- * The fields of a JSON object, numbers as text.
- *
- * @throws `Refusal` (400) for anything except an object of texts and numbers
- */
+/** Numbers become text. @throws `Refusal` (400) for anything except an object of texts and numbers */
 export function parseJsonObject(body: string): Map<string, string> {
   const { success, data } = jsonFields.safeParse(parseJson(body))
   if (!success) throw invalid('The body is not a JSON object of texts and numbers')
