@@ -134,11 +134,7 @@ function flagProblem(code: string, message: string, known: readonly string[]): s
 /** A device such as /dev/zero never ends. */
 const maxBytes = 1024 * 1024
 
-/**
- * The text of the file that a flag names, or nothing if the flag is not given.
- *
- * @throws `UsageError` for a file that cannot be read, or is larger than 1 MiB
- */
+/** The text of the file, if one is named. @throws `UsageError` if it cannot be read, or is larger than 1 MiB */
 export async function contentOf(flag: string, file: string | undefined): Promise<string | undefined> {
   if (file === undefined) return undefined
   try {
@@ -156,22 +152,14 @@ function encodingOf([first, second]: Uint8Array): string {
   return first === 0xfe && second === 0xff ? 'utf-16be' : 'utf-8'
 }
 
-/**
- * The certificates in the file that a flag names, or nothing if the flag is not given.
- *
- * @throws `UsageError` for a file that cannot be read, or holds no certificate
- */
+/** The certificates in the file, if one is named. @throws `UsageError` if it cannot be read, or holds no certificate */
 export async function certificatesOf(flag: string, file: string | undefined): Promise<string | undefined> {
   const text = await contentOf(flag, file)
   if (text === undefined || certificatesIn(text).length > 0) return text
   throw new UsageError(`${flag} names a file that holds no PEM certificate (-----BEGIN CERTIFICATE-----)`)
 }
 
-/**
- * The variables of a command: those of the environment come first, then those of the file that `--dotenv` names.
- *
- * @throws `UsageError` for a file that cannot be read
- */
+/** Variables of the environment come first, then those of the file. @throws `UsageError` if it cannot be read */
 export async function variablesOf(dotenv: string | undefined, env: Environment): Promise<Environment> {
   return { ...parseEnv((await contentOf('--dotenv', dotenv)) ?? ''), ...env }
 }

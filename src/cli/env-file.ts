@@ -9,11 +9,7 @@ const firstLine = '# Written by notification-subscriber emulator, anew at each s
 
 export type Variables = Readonly<Record<string, string>>
 
-/**
- * The path of the file, after a check that the emulator can write there.
- *
- * @throws `UsageError` if the path is no regular file, cannot be written, or has lines that no emulator wrote
- */
+/** The path, if the emulator can write there. @throws `UsageError` also for a file with lines that no emulator wrote */
 export async function envFileAt(file: string): Promise<string> {
   // The file is replaced, and a symbolic link must stay one. Usually there is no such file yet.
   const path = await realpath(file).catch(() => resolve(file))

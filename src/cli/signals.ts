@@ -12,11 +12,7 @@ export interface Interruption {
   readonly exitCode: number
 }
 
-/**
- * Calls back at the first signal, so that the command can end in order. A second signal ends the process at once.
- *
- * @returns a function that stops listening
- */
+/** Calls back at the first signal; a second one ends the process at once. @returns a function that stops listening */
 export function onInterruption(callback: (interruption: Interruption) => void): () => void {
   let firstSince: number | undefined
   const listener = (name: keyof typeof signals) => {

@@ -41,12 +41,7 @@ export function isBasic(env: Environment): boolean {
   return Boolean(env.NOTIFICATION_USERNAME || env.NOTIFICATION_PASSWORD)
 }
 
-/**
- * Makes a client from the environment.
- *
- * @param options - every option that the environment does not set
- * @throws `ConfigurationError` that names every variable that is missing or has an unusable value
- */
+/** @param options - what the environment does not set @throws `ConfigurationError` that names every unusable variable */
 export function fromEnvironment<Client>(
   make: (options: NotificationClientOptions) => Client,
   options: Omit<NotificationClientOptions, 'baseUrl' | 'auth'> | undefined,

@@ -79,12 +79,7 @@ export interface CallOptions {
   readonly onResponse?: ((response: ResponseSummary) => void) | undefined
 }
 
-/**
- * Checked options, with parsed addresses, and `retry: false` as one attempt. The caller's objects, such as a logger, are
- * not copied.
- *
- * @throws `ConfigurationError` with every problem found; callers in JavaScript may pass anything
- */
+/** With parsed addresses, and `retry: false` as one attempt; a logger is not copied. @throws `ConfigurationError` */
 export function validOptions(options: NotificationClientOptions) {
   const { auth, allowInsecureLoopback }: Record<string, unknown> = Object(options)
   const schema = optionsSchema(auth, allowInsecureLoopback === true)
@@ -239,11 +234,7 @@ function retrySchema() {
   )
 }
 
-/**
- * The schema of a server's base address, as text or `URL`; its result is parsed.
- *
- * @param added - the path that the client adds, which people paste with the address
- */
+/** The schema of a server's address, which is parsed. @param added - the path that the client adds, and people paste, too */
 function addressSchema(allowsLoopback: boolean, added: RegExp) {
   return z
     .union([z.string(), z.instanceof(URL)], 'must be a URL')

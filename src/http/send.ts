@@ -108,11 +108,7 @@ export const requestHeaderNames = [...Object.keys(ownHeaders()), 'authorization'
 /** A call in flight; only {@link withCall} makes one. */
 export type Call = Readonly<RunningCall>
 
-/**
- * Makes a call within its time limit: `run` sends its requests, and `onEnd` gets the call when it has ended.
- *
- * @throws what `run` throws, or the reason of a signal that is aborted already
- */
+/** `run` sends the requests, `onEnd` gets the ended call. @throws what `run` throws, or the reason of an aborted signal */
 export async function withCall<Result>(
   settings: CallSettings,
   run: (call: Call) => Promise<Result>,

@@ -96,10 +96,7 @@ async function recognize(given: DispatcherLike): Promise<Transport> {
   return isOurs && !isMock ? handlerTransport(() => given) : dispatcherTransport(given)
 }
 
-/**
- * @throws `ConfigurationError` if undici cannot be loaded, e.g. because a bundler inlined it into an ES module, where
- * undici finds no `require`
- */
+/** @throws `ConfigurationError` if undici cannot be loaded, such as inlined into an ES module, where it finds no `require` */
 async function loadUndici(): Promise<Undici> {
   try {
     const undici = await import('undici')

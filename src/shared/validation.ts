@@ -24,11 +24,7 @@ export function numericId(id: unknown): unknown {
 
 const shownIssues = 5
 
-/**
- * Parses a value with a schema. Every error of this package about an invalid value comes from here.
- *
- * @throws the error that `refuse` makes of the issues, such as {@link configurationError}
- */
+/** Every error of this package about an invalid value comes from here. @throws what `refuse` makes of the issues */
 export function validate<Output>(
   schema: z.ZodType<Output>,
   value: unknown,

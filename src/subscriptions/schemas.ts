@@ -181,11 +181,7 @@ export const headersSchema = z.lazy(() =>
   associatedValuesSchema([[[...messageHeaders, ...requestHeaderNames], 'it is a header of the request']]),
 )
 
-/**
- * The schema of name/value pairs. The pairs are checked here and not by `z.record`, which drops a `__proto__` key.
- *
- * @param reserved - names that cannot be used, in lower case, and why
- */
+/** Not by `z.record`, which drops a `__proto__` key. @param reserved - names in lower case that cannot be used, and why */
 function associatedValuesSchema(reserved: readonly (readonly [names: readonly string[], why: string])[]) {
   const reasons = new Map(reserved.flatMap(([names, why]) => names.map((name) => [name, why])))
   return z

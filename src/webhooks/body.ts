@@ -23,11 +23,7 @@ export type ReadBody<Body = unknown> =
     }
   | undefined
 
-/**
- * Reads pieces up to `maxBytes`, for a limited time.
- *
- * @param problemOf - the explanation of a thrown error: the rest of a sentence that begins with "the body"
- */
+/** For a limited time. @param problemOf - explains a thrown error: the rest of a sentence that begins with "the body" */
 export async function readPieces(
   pieces: AsyncIterable<Uint8Array>,
   maxBytes: number,
@@ -109,11 +105,7 @@ export function jsonOf(value: unknown, body = value): string {
   }
 }
 
-/**
- * The error for a body that is no delivery. Its message is short for every body.
- *
- * @param problem - the issues, or the rest of a sentence that begins with "the body"
- */
+/** Its message is short for every body. @param problem - issues, or the rest of a sentence that begins with "the body" */
 export function invalidDelivery(
   body: unknown,
   problem: string | readonly Issue[],

@@ -102,11 +102,7 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
     this.#logLoss('warn', { event: 'callback.parsed-before' }, `${message}: ${routeAdvice}`)
   }
 
-  /**
-   * Handles one callback. Never rejects.
-   *
-   * @param readBody - called only if the callback is authenticated, with constant secrets before anything is awaited
-   */
+  /** Never rejects. @param readBody - called only if authenticated, with constant secrets before anything is awaited */
   receive(
     method: unknown,
     headers: RequestHeaders,

@@ -29,11 +29,7 @@ interface Entry {
   readonly refusesUntil: number
 }
 
-/**
- * The check of the option `secrets`. Its result is a promise only for a function.
- *
- * @param sparseLog - for failures of the function, which any sender may cause
- */
+/** Its result is a promise only for a function. @param sparseLog - for failures of the function, which any sender may cause */
 export function authenticatorOf(
   secrets: Secrets | SecretsSource | undefined,
   log: Log,

@@ -40,12 +40,7 @@ export type Authenticator = (
   headers: RequestHeaders,
 ) => { readonly status: 401; readonly reason: string; readonly header?: string } | undefined
 
-/**
- * Makes a check in constant time: every header is compared with every accepted value, over the length of the presented
- * value.
- *
- * @param secrets - valid ones: {@link secretsIssues} found nothing
- */
+/** In constant time, over the length of the presented value. @param secrets - {@link secretsIssues} found nothing */
 export function authenticator(secrets: Secrets): Authenticator {
   const wanted = Object.entries(secrets).map(([header, accepted]) => ({
     header,

@@ -94,11 +94,7 @@ export class KeeperStore {
     throw new TypeError(refusalMessage(what))
   }
 
-  /**
-   * Repeats an attempt to change a value, which returns whether the value is stored.
-   *
-   * @throws StoreFailure, KeyFailure: also if the value is never stored, as in a store that returns old values
-   */
+  /** Repeats `attempt`, which returns whether the value is stored. @throws StoreFailure, KeyFailure: also if it never is */
   async untilStored(key: string, attempt: () => Promise<boolean>): Promise<void> {
     for (let round = 1; round <= 10; round++) {
       if (await attempt()) return
