@@ -230,8 +230,6 @@ class RunningCall {
     if (requestSent) this.lostAttempts += 1
     if (this.deadline.aborted) throw this.deadline.reason
     const failure = toConnectionError(error, { host: address.host, secrets: secrets() }, requestSent)
-    // A stack has ten lines: without the topmost ones the caller's line is always among them.
-    Error.captureStackTrace(failure, this.#attempt)
     log('warn', { event: 'request.failed', ...shown(), err: failure }, 'Request got no answer')
     return failure
   }
