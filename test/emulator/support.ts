@@ -1,10 +1,8 @@
 /** What the emulator's tests share: plain HTTPS requests to it, and a receiver for its callbacks. */
-import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import type { Emulator } from 'notification-subscriber/emulator'
-import { listen } from '../support/listen.js'
+import { serving } from '../support/listen.js'
 
 export interface Answer {
   status: number
@@ -140,11 +138,11 @@ export class Receiver {
   mostConnections = 0
   /** Called for each callback that arrived, before it is answered. */
   onCallback: () => unknown = () => {}
-  readonly #server: ReturnType<typeof createServer>
+  readonly #close: () => Promise<void>
 
-  private constructor(server: ReturnType<typeof createServer>, protocol: string) {
-    this.#server = server
-    this.url = `${protocol}://localhost:${(server.address() as AddressInfo).port}/callbacks`
+  private constructor(server: ReturnType<typeof createServer>, origin: string, close: () => Promise<void>) {
+    this.#close = close
+    this.url = `${origin}/callbacks`
     let open = 0
     server.on('connection', (socket) => {
       open += 1
@@ -185,15 +183,12 @@ export class Receiver {
   }
 
   static async #listen(server: ReturnType<typeof createServer>, protocol: string): Promise<Receiver> {
-    await listen(server)
-    return new Receiver(server, protocol)
+    const { port, [Symbol.asyncDispose]: close } = await serving(server)
+    return new Receiver(server, `${protocol}://localhost:${port}`, close)
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    const closed = once(this.#server, 'close')
-    this.#server.close()
-    this.#server.closeAllConnections()
-    await closed
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#close()
   }
 }
 

@@ -1,10 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { tracingChannel } from 'node:diagnostics_channel'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ConfigurationError, type Delivery } from 'notification-subscriber'
+import type { Delivery } from 'notification-subscriber'
 import { DeliverySpool } from 'notification-subscriber/spool'
 import { describe, expect } from 'vitest'
 import * as z from 'zod'
+import { deferred } from '../support/deferred.js'
 import { recordingLogger } from '../support/recording-logger.js'
 import {
   callBack,
@@ -14,7 +15,6 @@ import {
   lettersOf,
   never,
   numbered,
-  openSpool,
   recorder,
   test,
   until,
@@ -215,15 +215,15 @@ describe.concurrent('observing', () => {
 
 describe.concurrent('close', () => {
   test('waits for what is running, begins nothing more, and says how many are left', async (folder) => {
-    let finish = () => {}
-    const { deliver, delivered } = recorder(() => new Promise<void>((resolve) => (finish = resolve)))
+    const running = deferred<void>()
+    const { deliver, delivered } = recorder(() => running.promise)
     const spool = await folder.open({ deliver, concurrency: 1 })
     for (const id of [1, 2, 3]) await keep(spool, numbered(id))
     await until(() => delivered.length === 1)
     const closed = spool.close()
     const closedAgain = spool.close()
     await sleep(20)
-    finish()
+    running.resolve()
     expect(await Promise.all([closed, closedAgain])).toEqual([2, 2])
     expect(spool.size).toBe(2)
     expect(idsOf(delivered)).toEqual(['n1'])
@@ -318,29 +318,12 @@ describe.concurrent('options', () => {
     const refusal = expect.objectContaining({ code: 'CONFIGURATION', issues })
     expect(() => Reflect.construct(DeliverySpool, [])).toThrow(refusal)
   })
-
-  test('that cannot work are refused together, with their paths', async () => {
-    const error = await openSpool({
-      path: '',
-      deliver: 'function',
-      concurrency: 0,
-      deliverTimeoutMs: -1,
-      maxBytes: 0.5,
-      unknown: 1,
-    } as never).catch((reason) => reason)
-    expect(error).toBeInstanceOf(ConfigurationError)
-    expect(error.issues).toContainEqual({ path: ['path'], message: 'is empty: name a folder' })
-    expect(error.issues.map(({ path }: { path: unknown[] }) => path.join('.')).toSorted()).toEqual(
-      ['', 'concurrency', 'deliver', 'deliverTimeoutMs', 'maxBytes', 'path'].toSorted(),
-    )
-  })
 })
 
 describe.concurrent('quota', () => {
   test('`maxBytes` limits the waiting deliveries: more are refused with 204, and space is free again', async (folder) => {
-    let finish = () => {}
-    const finished = new Promise<void>((resolve) => (finish = resolve))
-    await using spool = await folder.open({ deliver: () => finished, maxBytes: 200_000 })
+    const finished = deferred<void>()
+    await using spool = await folder.open({ deliver: () => finished.promise, maxBytes: 200_000 })
     const errors: unknown[] = []
     for (let id = 0; id < 50; id += 1) {
       const body = JSON.stringify(numbered(id, { text: 'x'.repeat(5_000) }))
@@ -350,7 +333,7 @@ describe.concurrent('quota', () => {
     expect(spool.size).toBeLessThanOrEqual(40)
     expect(errors).toHaveLength(50 - spool.size)
     expect(errors[0]).toMatchObject({ name: 'SpoolError', reason: 'full' })
-    finish()
+    finished.resolve()
     await until(() => spool.size === 0)
     await keep(spool, numbered(99))
   })

@@ -10,6 +10,7 @@ import { describe, expect } from 'vitest'
 import * as z from 'zod'
 import type { SpoolFiles } from '../../src/spool/folder.js'
 import { type FileFields, lineOf, nameOf } from '../../src/spool/format.js'
+import { deferred } from '../support/deferred.js'
 import { recordingLogger } from '../support/recording-logger.js'
 import {
   callBack,
@@ -181,21 +182,20 @@ describe.concurrent('a disk that is slow', () => {
 describe.concurrent('a read that is slow', () => {
   test('is waited for by `close`, and what was read is left to the next process', async (folder) => {
     await folder.leave(numbered(1))
-    let endHang = () => {}
-    const hang = new Promise<void>((resolve) => (endHang = resolve))
+    const hang = deferred<void>()
     let isReading = false
     const files = filesWith({
       before: (operation) => {
         if (operation !== 'read') return
         isReading = true
-        return hang
+        return hang.promise
       },
     })
     const { deliver, delivered } = recorder()
     const spool = await folder.open({ deliver }, files)
     await until(() => isReading)
     const closed = spool.close()
-    endHang()
+    hang.resolve()
     expect(await closed).toBe(1)
     expect(delivered).toEqual([])
   })
@@ -247,11 +247,10 @@ test('a file stays open until each state is written, also after one failed', asy
 
 test('a segment that is full gets its name while states are written to it, and its name has its highest id', async (folder) => {
   const { logger, failures } = diskLog()
-  let endWrite = () => {}
-  const writing = new Promise<void>((resolve) => (endWrite = resolve))
+  const writing = deferred<void>()
   const isState = (operation: string, bytes: unknown) => operation === 'write' && Number(bytes) < 100
   const files = filesWith({
-    before: (operation, _file, args) => (isHeld && isState(operation, args[2]) ? writing : undefined),
+    before: (operation, _file, args) => (isHeld && isState(operation, args[2]) ? writing.promise : undefined),
   })
   let isHeld = false
   const ends: (() => void)[] = []
@@ -268,7 +267,7 @@ test('a segment that is full gets its name while states are written to it, and i
   const ids = [...(await readFile(join(folder.path, name), 'latin1')).matchAll(/ (\d{16}) 1\d{12} - /g)]
   expect(name.split('-')[1]).toBe(ids.at(-1)?.[1])
   isHeld = false
-  endWrite()
+  writing.resolve()
   await until(() => spool.size === 2)
   await spool.close({ timeoutMs: 0 })
   expect(failures()).toEqual([])
@@ -276,18 +275,17 @@ test('a segment that is full gets its name while states are written to it, and i
 
 describe.concurrent('a removal that is slow', () => {
   test('is waited for by `close`, so that the next process delivers nothing twice', async (folder) => {
-    let endHang = () => {}
-    const hang = new Promise<void>((resolve) => (endHang = resolve))
+    const hang = deferred<void>()
     const { deliver, delivered } = recorder()
     const files = filesWith({
-      before: (operation) => (operation === 'write' && delivered.length === 1 ? hang : undefined),
+      before: (operation) => (operation === 'write' && delivered.length === 1 ? hang.promise : undefined),
     })
     const spool = await folder.open({ deliver }, files)
     await keep(spool, numbered(1))
     await until(() => delivered.length === 1)
     const closed = spool.close()
     await realTime(20)
-    endHang()
+    hang.resolve()
     expect(await closed).toBe(0)
   })
 })

@@ -14,11 +14,11 @@ export async function listen(server: Server): Promise<number> {
 }
 
 /** Starts a server on a free port of 127.0.0.1; where it goes out of scope, it ends with all of its connections. */
-export async function serving(server: HttpServer): Promise<AsyncDisposable & { readonly host: string }> {
-  const host = `127.0.0.1:${await listen(server)}`
+export async function serving(server: HttpServer) {
+  const port = await listen(server)
   return {
-    host,
-    async [Symbol.asyncDispose]() {
+    ...{ host: `127.0.0.1:${port}`, port },
+    async [Symbol.asyncDispose](): Promise<void> {
       const closed = once(server, 'close')
       server.close()
       server.closeAllConnections()

@@ -15,7 +15,7 @@ import {
   toNodeHandler,
   toWebHandler,
 } from 'notification-subscriber/webhooks'
-import { listen } from '../support/listen.js'
+import { serving } from '../support/listen.js'
 import { isTrial } from '../support/recording-logger.js'
 import { lowEnergyDelivery } from './deliveries.js'
 
@@ -57,21 +57,16 @@ export function recordingOnInvalid() {
 }
 
 export async function serverOf(listener: RequestListener, options: ServerOptions = {}) {
-  const server = createServer(options, listener)
-  const port = await listen(server)
+  const server = await serving(createServer(options, listener))
+  const url = `http://${server.host}/`
   return {
-    port,
-    url: `http://127.0.0.1:${port}/`,
+    ...{ ...server, url },
     post: (body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = authenticated) =>
-      fetch(`http://127.0.0.1:${port}/`, {
+      fetch(url, {
         method: 'POST',
         body,
         headers: { 'content-type': 'application/json', ...headers },
       }),
-    async [Symbol.asyncDispose]() {
-      server.close()
-      server.closeAllConnections()
-    },
   }
 }
 

@@ -1,5 +1,7 @@
 import { ConfigurationError, DeliveryReceiver, verifySecrets } from 'notification-subscriber/webhooks'
 import { describe, expect, test, vi } from 'vitest'
+import { failureOf } from '../support/failure.js'
+import { expectPage } from '../support/message-page.js'
 import { post, recordingLogger, secrets } from './support.js'
 
 type HeadersArgument = Parameters<typeof verifySecrets>[0]
@@ -96,45 +98,42 @@ describe('verifySecrets and the receiver let a request in by its headers (docs/s
   })
 })
 
-test.each<[string, unknown, PropertyKey[]]>([
-  ['no object', 'a', []],
-  ['a list', [['token', 'a']], []],
-  ['null', null, []],
-  ['none at all', {}, []],
-  ['an empty list of values', { token: [] }, ['token']],
-  ['an empty value', { token: '' }, ['token']],
-  ['an empty value in a list', { token: ['a', ''] }, ['token', 1]],
-  ['a value that is missing', { token: undefined }, ['token']],
-  ['a number', { token: [1] }, ['token', 0]],
-  ['a line feed', { token: 'a\nb' }, ['token']],
-  ['a space at the end', { token: 'a ' }, ['token']],
-  ['a letter beyond ASCII', { token: 'ä' }, ['token']],
-  ['a name with a space', { 'to ken': 'a' }, ['to ken']],
-  ...[
-    'a-long-random-value',
-    'changeme',
-    'CHANGE-ME',
-    'undefined',
-    'null',
-    '<TOKEN>',
-    '$' + '{TOKEN}',
-    '{token}',
-  ].map((value): [string, unknown, PropertyKey[]] => [value, { token: ['a', value] }, ['token', 1]]),
-  ['an empty name', { '': 'a' }, ['']],
-  ['a name twice', { token: 'a', Token: 'b' }, ['Token']],
-  ['a bad __proto__', JSON.parse('{"__proto__": 5}'), ['__proto__']],
-])(
-  'secrets that cannot work are a ConfigurationError, in verifySecrets and in the receiver: %s',
-  (_, given, path) => {
-    const verify = () => verifySecrets({ token: 'a' }, given as typeof secrets)
-    const construct = () => new DeliveryReceiver({ secrets: given as typeof secrets })
-    const issues = [{ path: ['secrets', ...path], message: expect.any(String) }]
-    for (const call of [verify, construct]) {
-      expect(call).toThrow(ConfigurationError)
-      expect(call).toThrow(expect.objectContaining({ issues }))
-    }
-  },
-)
+const placeholders = ['a-long-random-value', 'changeme', 'CHANGE-ME', 'undefined', 'null', '<TOKEN>']
+
+test('secrets that cannot work are refused by the receiver, and by verifySecrets in these words: the reviewed page', async () => {
+  const wrong: Record<string, unknown> = {
+    'no object': 'a',
+    'a list': [['token', 'a']],
+    'the value null': null,
+    'none at all': {},
+    'an empty list of values': { token: [] },
+    'an empty value': { token: '' },
+    'an empty value in a list': { token: ['a', ''] },
+    'a value that is missing': { token: undefined },
+    'a number': { token: [1] },
+    'a line feed': { token: 'a\nb' },
+    'a space at the end': { token: 'a ' },
+    'a letter beyond ASCII': { token: 'ä' },
+    'a name with a space': { 'to ken': 'a' },
+    ...Object.fromEntries(placeholders.map((value) => [value, { token: ['a', value] }])),
+    'a variable of a shell': { token: `\${TOKEN}` },
+    'a template': { token: '{token}' },
+    'an empty name': { '': 'a' },
+    'a name twice': { token: 'a', Token: 'b' },
+    'a bad __proto__': JSON.parse('{"__proto__": 5}'),
+  }
+  const refusalOf = (construct: () => unknown) =>
+    failureOf(Promise.resolve().then(construct)) as Promise<ConfigurationError>
+  const messages: Record<string, string> = {}
+  for (const [what, given] of Object.entries(wrong)) {
+    const { issues, message } = await refusalOf(() => verifySecrets({ token: 'a' }, given as typeof secrets))
+    const ofReceiver = await refusalOf(() => new DeliveryReceiver({ secrets: given as typeof secrets }))
+    expect(ofReceiver).toBeInstanceOf(ConfigurationError)
+    expect(ofReceiver.issues).toEqual(issues)
+    messages[what] = message
+  }
+  await expectPage('secrets', messages)
+})
 
 describe('short secrets are logged, once for each receiver', () => {
   const long = 'a-secret-of-tests'
