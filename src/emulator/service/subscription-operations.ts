@@ -59,7 +59,7 @@ export function subscriptionEndpoints(
     throw new Refusal(409, `Subscription ${subscriptionId} ${message}`, code)
   }
 
-  /** Method and path come from the public developer pages (docs/service.md, Endpoints); 200 without a body does not. */
+  /** That a success is a 200 without a body is the emulator's choice: no public page says it (docs/service.md, Endpoints). */
   async function answerUpdate(request: ServiceRequest): Promise<Response> {
     await authorize(request)
     requireFormat(request, update.format)
