@@ -33,8 +33,6 @@ export default defineConfig([
     format: 'cjs',
     // p-memoize is an ES module only: inlined, Jest and old tool chains can require the package.
     noExternal: ['p-memoize'],
-    // The emulator finds its page beside its code.
-    define: { 'import.meta.dirname': '__dirname' },
     plugins: [undiciOfNpm, lazyRequire],
   },
   {

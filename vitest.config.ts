@@ -67,7 +67,6 @@ export default defineConfig({
     })),
   },
   test: {
-    globalSetup: 'test/support/write-page.ts',
     setupFiles: 'test/support/random-runs.ts',
     // What takes a second on a quiet machine takes many on a busy one: these end only what hangs.
     testTimeout: 60_000,

@@ -2,12 +2,10 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { pageSources, writePage } from './build-page.js'
 import { entryPoints } from './entry-points.js'
 
 const dist = fileURLToPath(new URL('../dist', import.meta.url))
 
-await writePage(join(dist, 'emulator/page.html'))
 await writeThirdPartyLicenses()
 for (const file of ['emulator/index.d.ts', 'emulator/index.d.cts'])
   await exportClassesAsTypes(join(dist, file))
@@ -33,7 +31,7 @@ async function exportClassesAsTypes(file: string): Promise<void> {
 /** The licences of the packages whose code the bundles contain require their texts in the package. */
 async function writeThirdPartyLicenses(): Promise<void> {
   const packages = new Map<string, string>()
-  for (const source of [...(await bundledSources()), ...(await pageSources())]) {
+  for (const source of await bundledSources()) {
     const folder = /^.*\bnode_modules\/(?:@[^/]+\/)?[^/]+/.exec(source)?.[0]
     if (folder !== undefined) packages.set(folder.replace(/^.*\bnode_modules\//, ''), folder)
   }

@@ -148,7 +148,7 @@ function nextAfter(results: NotifyAnswer['results']): string | undefined {
 function printAnswer(
   terminal: Terminal,
   { type, username, category }: Notification,
-  { results, subscribed, subscribedCount }: NotifyAnswer,
+  { results, subscribed }: NotifyAnswer,
 ): void {
   for (const { subscriptionId, callbackUrl, status, error, subscriptionEnded } of results) {
     terminal.event('callback', { subscriptionId, callbackUrl, status, error, subscriptionEnded })
@@ -162,10 +162,10 @@ function printAnswer(
   const next = nextAfter(results)
   if (next !== undefined) terminal.line(`  → ${next}`)
   if (results.length > 0) return
-  terminal.event('unsent', { type, username, category, subscribed, subscribedCount })
+  terminal.event('unsent', { type, username, category, subscribed })
   const wanted = `${excerpt(type, 80)} of ${excerpt(username, 80)}`
   terminal.line(`${terminal.paint('red', '✘')} Nothing was sent: no subscription is for ${wanted}.`)
-  if (subscribedCount === 0) {
+  if (subscribed.length === 0) {
     terminal.line('  There is no subscription at all: start your app, so that it subscribes.')
     return
   }
@@ -173,6 +173,4 @@ function printAnswer(
   for (const { subscriptionId, usernames, notificationTypes: types } of subscribed) {
     terminal.line(`    ${subscriptionId}  ${excerpt(usernames.join(', '), 60)}: ${types.join(', ')}`)
   }
-  if (subscribedCount > subscribed.length)
-    terminal.line(`    and ${subscribedCount - subscribed.length} more`)
 }

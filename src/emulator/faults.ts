@@ -64,14 +64,12 @@ interface Plan<Operation, Kind> {
   /** Missing for requests, and for callbacks of any subscription. */
   readonly subscriptionId?: number | undefined
 }
-type NewFault = Plan<EmulatorOperation, Fault> | Plan<'callback', CallbackFault>
 
-export type PlannedFault = NewFault & { readonly id: number }
+export type PlannedFault = Plan<EmulatorOperation, Fault> | Plan<'callback', CallbackFault>
 
 /** The pending faults, in the order of injection. */
 export class FaultPlan {
   #planned: readonly PlannedFault[] = []
-  #lastId = 0
   readonly #onChange: () => void
 
   constructor(onChange: () => void) {
@@ -84,9 +82,8 @@ export class FaultPlan {
     // JavaScript callers may pass anything, such as the number alone.
     const isObject = Object(options) === options
     const plan = isObject ? { ...options, operation, fault, times: options.times ?? 1 } : options
-    const added = validate<NewFault>(schema, plan, invalidRequest('The fault cannot be injected'))
-    this.#lastId++
-    this.#change([...this.#planned, { id: this.#lastId, ...added }])
+    const added = validate<PlannedFault>(schema, plan, invalidRequest('The fault cannot be injected'))
+    this.#change([...this.#planned, added])
   }
 
   takeForRequest(operation: string): Fault | undefined {
@@ -97,10 +94,6 @@ export class FaultPlan {
     const isOfIt = (id = subscriptionId) => id === subscriptionId
     const used = this.#take((each) => each.operation === 'callback' && isOfIt(each.subscriptionId))
     return used?.operation === 'callback' ? used.fault : undefined
-  }
-
-  lift(id: number): void {
-    this.#change(this.#planned.filter((planned) => planned.id !== id))
   }
 
   clear(): void {

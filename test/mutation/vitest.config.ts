@@ -43,7 +43,6 @@ const config = defineConfig({
       'test/integration/frameworks/**',
     ],
     testNamePattern: /^(?!.* at random)/,
-    globalSetup: here('../support/write-page.ts'),
     setupFiles: [here('setup.ts')],
     // Every module is loaded once for all files: loading takes longer than most tests.
     isolate: false,

@@ -12,19 +12,11 @@ import {
 } from 'notification-subscriber/webhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readArguments, UsageError } from '../../src/cli/command.js'
-import { reasonOf } from '../../src/emulator/page/browser/format.js'
-import { withWords, wordsOfEntry } from '../../src/emulator/page/browser/search.js'
-import { masked } from '../../src/emulator/page/mask.js'
-import { entryView } from '../../src/emulator/page/views.js'
+import { pageOf } from '../../src/emulator/page/view.js'
 import { recordSchema } from '../../src/keeper/rules/record.js'
 import { nearestName } from '../../src/shared/text.js'
 import { parseJson } from '../../src/shared/validation.js'
 import { credentials, type FakeService, fakeService, subscription } from '../support/fake-service.js'
-
-/** A module of the page in the browser, which is compiled by other rules than the tests. */
-const { prettyJson, tokens }: { prettyJson: Read; tokens: RegExp } = await import(
-  '../../src/emulator/page/browser/text.js' as string
-)
 
 const smallLength = 128 * 1024
 const largeLength = 1024 * 1024
@@ -344,59 +336,49 @@ describe('requests to the emulator', () => {
 
 describe('the page of the emulator', () => {
   readers(
-    'what is masked',
+    'what was sent and answered',
     (text) => {
-      const headers = { 'content-type': 'application/x-www-form-urlencoded', authorization: text }
-      const record = {
+      const headers = { 'content-type': text, authorization: text }
+      const common = {
         headers,
         body: text,
-        path: text,
-        callbackUrl: text,
-        operation: 'create',
-        method: 'POST',
+        status: 500,
+        durationMs: 1,
+        startedAt: 0,
         answer: { headers, body: text },
       }
-      entryView({ kind: 'request', number: 1, record } as never, masked)
-      entryView({ kind: 'callback', number: 1, record } as never, masked)
+      const records = {
+        request: { ...common, path: `/${encodeURI(text)}`, operation: 'create', method: 'POST' },
+        callback: { ...common, callbackUrl: 'https://localhost', username: text, type: text },
+      }
+      for (const kind of ['request', 'callback'] as const) {
+        const entry = { number: 1, kind, record: records[kind] }
+        const host = {
+          emulator: { subscriptions: [], baseUrl: 'https://127.0.0.1' },
+          activity: { history: [entry], entry: () => entry },
+          faults: { list: () => [] },
+          environment: {},
+        } as never
+        pageOf(host, new URLSearchParams({ open: 'entry-1' }))
+        pageOf(host, new URLSearchParams({ q: text }))
+      }
     },
-    ['«a»', 'https://«a»', '«?»', '«#»?', '«&»', '«=»', 'callback_url=«%41»', 'callback_url=«%»'],
+    [
+      '«a»',
+      '<«a»',
+      '«<»',
+      '<«>»',
+      '«<> »',
+      '«&»',
+      '«=»',
+      '«"\\»',
+      '«[»',
+      '«[]»',
+      '« »x',
+      '#«1»x',
+      '"access_token": «"»',
+    ],
   )
-
-  readers(
-    'what is searched',
-    (text) => {
-      const entry = {
-        kind: 'request',
-        operation: 'create',
-        method: 'POST',
-        target: text,
-        body: text,
-      } as never
-      withWords([entry], text, wordsOfEntry)
-    },
-    ['« »x', '#«1»x', '/api/subscriptions/«1»x', '«ab »'],
-  )
-
-  readers(
-    'why a callback failed',
-    (text) => reasonOf({ kind: 'callback', status: 500, durationMs: 1, answer: { body: text } } as never),
-    ['<«a»', '«<»', '<«>»', '<«> »', '«\n»'],
-  )
-
-  readers('JSON', (text) => [prettyJson(text), text.replace(tokens, '')], [
-    '«"\\»',
-    '«"»',
-    '"a"« »',
-    '«1»e',
-    '«-»',
-    '«[»',
-    '«[]»',
-  ])
-
-  test('indents no JSON that is nested deeply: the indentation would be far longer than the text', () => {
-    const text = '['.repeat(2_000) + ']'.repeat(2_000)
-    expect(prettyJson(text)).toBe(text)
-  })
 })
 
 describe('elsewhere', () => {

@@ -1,40 +1,39 @@
-/** The actions of the page and the command line: one POST for each. */
+/** The actions of the page and the command line: one POST for each. Forms send their values as text. */
 import * as z from 'zod'
-import { InvalidRequestError } from '../../errors.js'
-import { invalidRequest, validate } from '../../shared/validation.js'
-import type { HistoryEntry } from '../activity.js'
+import { withoutQuery } from '../../shared/addresses.js'
+import { invalidRequest, parseJson, validate } from '../../shared/validation.js'
 import type { CallbackResult } from '../callbacks.js'
 import type { EmulatedNotification } from '../notification.js'
-import { masked, plain } from './mask.js'
-import { entryView, type PageHost, serviceView } from './views.js'
+import type { PageHost } from './host.js'
 
-/**
- * @returns the answer, if it is more than success
- * @throws `InvalidRequestError` if the action is impossible
- */
+/** @throws `InvalidRequestError` if the action is impossible */
 type Action = (host: PageHost, body: unknown) => unknown
-
-/** The most subscriptions in the answer to a notification without a match. */
-const newestShown = 20
 
 const actions: Readonly<Record<string, Action>> = {
   notify,
   resend,
   fault({ faults }, body) {
-    // `add` checks the values.
-    const { operation, fault, ...options } = parse(z.looseObject({}), body)
-    // JSON has no `Infinity`: until the fault is lifted.
-    if (options.times === null) options.times = Number.POSITIVE_INFINITY
-    faults.add(operation, fault, options)
+    const { operation, fault, subscriptionId, times } = parse(faultSchema, body)
+    faults.add(operation, fault, { times, ...(subscriptionId && { subscriptionId }) })
+    return { message: 'Planned' }
   },
-  'lift-fault': ({ faults }, body) => faults.lift(idIn('id', body)),
   'clear-faults': ({ faults }) => faults.clear(),
   'revoke-tokens': ({ emulator }) => emulator.revokeTokens(),
-  end: ({ emulator }, body) => ({ ended: emulator.endSubscription(idIn('subscriptionId', body)) }),
-  // Copies have their secrets, even while the page masks them.
-  'reveal-entry': (host, body) => entryView(entryOf(host, body), plain),
-  'reveal-service': (host) => serviceView(host, plain),
+  end: ({ emulator }, body) => ({
+    ended: emulator.endSubscription(parse(z.object({ subscriptionId: id }), body).subscriptionId),
+  }),
 }
+
+const id = z.coerce.number()
+
+/** `add` checks the values. */
+const faultSchema = z.object({
+  operation: z.unknown(),
+  fault: z.preprocess(jsonIn, z.unknown()),
+  // Not `z.coerce.number()`, which refuses `Infinity`.
+  times: z.unknown().transform((times = 1) => Number(times)),
+  subscriptionId: id.optional(),
+})
 
 export function actionNamed(name: string): Action | undefined {
   return Object.hasOwn(actions, name) ? actions[name] : undefined
@@ -44,10 +43,11 @@ export function actionNamed(name: string): Action | undefined {
 export type NotifyAnswer = Awaited<ReturnType<typeof notify>>
 
 async function notify({ emulator }: PageHost, body: unknown) {
+  const { payload, ...given } = parse(z.looseObject({}), body)
   // Not checked here: `notify` checks its argument, because callers in JavaScript may pass anything.
-  const results = await emulator.notify(body as EmulatedNotification)
-  const { subscriptions } = emulator
-  const newest = results.length > 0 ? [] : subscriptions.slice(-newestShown).reverse()
+  const sent: unknown = { ...given, ...(payload !== undefined && { payload: jsonIn(payload) }) }
+  const results = await emulator.notify(sent as EmulatedNotification)
+  const newest = results.length > 0 ? [] : emulator.subscriptions.slice(-20).reverse()
   return {
     results: results.map(resultView),
     subscribed: newest.map(({ subscriptionId, notificationTypes, usernames }) => ({
@@ -55,39 +55,35 @@ async function notify({ emulator }: PageHost, body: unknown) {
       notificationTypes,
       usernames,
     })),
-    subscribedCount: subscriptions.length,
+    message: results.length === 0 ? 'Nothing was sent: no subscription matches.' : inWords(results),
   }
 }
 
-async function resend(host: PageHost, body: unknown): Promise<object> {
-  const entry = entryOf(host, body)
-  if (entry.kind !== 'callback') throw refused('entryId', 'Only a callback can be sent again')
-  if (entry.record.body.length < entry.record.bodyLength) {
-    throw refused('entryId', 'Only the beginning of this body was kept, so it cannot be sent again')
+async function resend({ activity, callbacks }: PageHost, body: unknown): Promise<object> {
+  const entry = activity.entry(parse(z.object({ entryId: id }), body).entryId)
+  if (entry?.kind !== 'callback' || entry.record.body.length < entry.record.bodyLength) {
+    const message = 'is not a callback whose whole body was kept'
+    throw invalidRequest('This cannot be sent again')([{ path: ['entryId'], message }])
   }
-  return resultView(await host.callbacks.resend(entry.record))
+  const result = await callbacks.resend(entry.record)
+  return { ...resultView(result), message: inWords([result]) }
+}
+
+function inWords(results: readonly CallbackResult[]): string {
+  return `Answered ${results.map(({ status }) => status ?? 'by nothing').join(', ')}`
 }
 
 function resultView({ error, callbackUrl, ...result }: CallbackResult) {
   return {
     ...result,
-    callbackUrl: masked.url(callbackUrl),
+    callbackUrl: withoutQuery(callbackUrl),
     ...(error !== undefined && { error: error.message }),
   }
 }
 
-function entryOf({ activity }: PageHost, body: unknown): HistoryEntry {
-  const entry = activity.entry(idIn('entryId', body))
-  if (entry === undefined) throw refused('entryId', 'The entry is gone: only the newest are kept')
-  return entry
-}
-
-function refused(field: string, message: string): InvalidRequestError {
-  return new InvalidRequestError(`${message}.`, { issues: [{ path: [field], message }] })
-}
-
-function idIn(field: string, body: unknown): number {
-  return parse(z.object({ [field]: z.int() }), body)[field] ?? 0
+/** A field of a form has JSON as text. What is no JSON stays as it is, and is refused later. */
+function jsonIn(value: unknown): unknown {
+  return typeof value === 'string' ? (parseJson(value) ?? value) : value
 }
 
 function parse<Output>(schema: z.ZodType<Output>, body: unknown): Output {

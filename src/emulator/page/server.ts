@@ -1,18 +1,16 @@
 /** Serves the page: plain HTTP on loopback, at a path that cannot be guessed (docs/emulator.md, The page). */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { join } from 'node:path'
 import { InvalidRequestError } from '../../errors.js'
 import { readUpTo } from '../../shared/bounded-bytes.js'
-import { configurationError, parseJson } from '../../shared/validation.js'
+import { parseJson } from '../../shared/validation.js'
 import { listen, send } from '../https/https-server.js'
 import { Refusal } from '../service/requests.js'
 import { maxBodyBytes } from '../service/service.js'
 import { actionNamed } from './actions.js'
-import { EventStream } from './events.js'
-import { masked, plain } from './mask.js'
-import type { PageHost } from './views.js'
+import { script, style } from './assets.js'
+import type { PageHost } from './host.js'
+import { pageOf } from './view.js'
 
 export type PageServer = Awaited<ReturnType<typeof startPageServer>>
 
@@ -21,18 +19,24 @@ export type PageServer = Awaited<ReturnType<typeof startPageServer>>
  * page. `close` closes every connection, open streams of events included.
  *
  * @param requestedPort - 0 for any free one
- * @throws `ConfigurationError` for a port in use, or if the file of the page is missing
+ * @throws `ConfigurationError` for a port in use
  */
 export async function startPageServer(host: PageHost, requestedPort = 0) {
-  const html = await readPage()
   const token = randomBytes(18).toString('base64url')
   const server = createServer()
   const { port, close } = await listen(server, '127.0.0.1', requestedPort, 'page')
-  const headers = securityHeaders(html)
-  const events = new EventStream(host)
+  const readers = new Set<ServerResponse>()
+  let gathering: NodeJS.Timeout | undefined
+  const stopWatching = host.activity.watch(() => {
+    gathering ??= setTimeout(() => {
+      gathering = undefined
+      // A reader that is slow has a message waiting.
+      for (const reader of readers) if (!reader.writableNeedDrain) reader.write('event: changed\ndata:\n\n')
+    }, gatherMs).unref()
+  })
 
   server.on('request', (request, outgoing) => {
-    for (const [name, value] of Object.entries(headers)) outgoing.setHeader(name, value)
+    for (const [name, value] of Object.entries(securityHeaders)) outgoing.setHeader(name, value)
     answer(request, outgoing)
       .catch(answerOfError)
       .then((response) => response && send(outgoing, response))
@@ -50,8 +54,17 @@ export async function startPageServer(host: PageHost, requestedPort = 0) {
       return Response.json((await action(host, await readJson(request))) ?? {})
     }
     refuseMethodBut('GET', request)
-    if (path === '') return new Response(html, { headers: { 'content-type': 'text/html; charset=utf-8' } })
-    if (path === 'events') return events.open(outgoing, query === 'secrets' ? plain : masked)
+    if (path === '') {
+      const headers = { 'content-type': 'text/html; charset=utf-8' }
+      return new Response(pageOf(host, new URLSearchParams(query)).text, { headers })
+    }
+    if (path === 'events') {
+      outgoing.writeHead(200, { 'content-type': 'text/event-stream' })
+      outgoing.write('retry: 1000\n\n')
+      readers.add(outgoing)
+      outgoing.once('close', () => readers.delete(outgoing))
+      return undefined
+    }
     if (path !== 'ca.pem') throw new Refusal(404, 'There is nothing at this path.')
     const disposition = 'attachment; filename="emulator-ca.pem"'
     const headers = { 'content-type': 'application/x-pem-file', 'content-disposition': disposition }
@@ -61,53 +74,37 @@ export async function startPageServer(host: PageHost, requestedPort = 0) {
   return {
     url: `http://127.0.0.1:${port}/${token}/`,
     close() {
-      events.close()
+      stopWatching()
+      clearTimeout(gathering)
       return close()
     },
   }
 }
 
-/** The page is a file beside the emulator's entry point, and the bundler puts this module there or in the folder above. */
-async function readPage(): Promise<string> {
-  const folder = import.meta.dirname
-  for (const path of ['page.html', 'emulator/page.html']) {
-    try {
-      return await readFile(join(folder, path), 'utf8')
-    } catch {
-      // The next path, or the message below.
-    }
-  }
-  const message = `is a file of the package that is not at ${folder}: leave notification-subscriber/emulator out of bundles`
-  throw configurationError('The page cannot be served')([{ path: ['page'], message }])
-}
+/** Changes of this time are one message. */
+const gatherMs = 100
+
+const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
 /** The page's one script and one style are named by their hashes; nothing else runs or is loaded. */
-function securityHeaders(html: string): Readonly<Record<string, string>> {
-  const policy = [
-    `default-src 'none'`,
-    `script-src ${hashOf('script', html)}`,
-    `style-src ${hashOf('style', html)}`,
-    `img-src data:`,
-    `connect-src 'self'`,
-    `base-uri 'none'`,
-    `form-action 'none'`,
-    `frame-ancestors 'none'`,
-    `require-trusted-types-for 'script'`,
-    `trusted-types 'none'`,
-  ]
-  return {
-    'content-security-policy': policy.join('; '),
-    'cache-control': 'no-store',
-    'cross-origin-opener-policy': 'same-origin',
-    'cross-origin-resource-policy': 'same-origin',
-    'referrer-policy': 'no-referrer',
-    'x-content-type-options': 'nosniff',
-  }
-}
+const policy = [
+  `default-src 'none'`,
+  `script-src ${hashOf(script)}`,
+  `style-src ${hashOf(style)}`,
+  `img-src data:`,
+  `connect-src 'self'`,
+  `base-uri 'none'`,
+  `form-action 'none'`,
+  `frame-ancestors 'none'`,
+]
 
-function hashOf(element: 'script' | 'style', html: string): string {
-  const [, text = ''] = new RegExp(`<${element}[^>]*>(.*?)</${element}>`, 's').exec(html) ?? []
-  return `'sha256-${createHash('sha256').update(text).digest('base64')}'`
+const securityHeaders = {
+  'content-security-policy': policy.join('; '),
+  'cache-control': 'no-store',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
 }
 
 function refuseMethodBut(allowed: 'GET' | 'POST', { method }: IncomingMessage): void {
