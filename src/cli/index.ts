@@ -9,7 +9,7 @@ import { shownOnTerminal, Terminal } from './terminal.js'
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
   emulator: async () => (await import('./emulator.js')).emulatorCommand,
   notify: async () => (await import('./notify.js')).notifyCommand,
-  check: async () => (await import('./check/check.js')).checkCommand,
+  check: async () => (await import('./check.js')).checkCommand,
   token: async () => (await import('./token.js')).tokenCommand,
   subscribe: async () => (await import('./subscriptions.js')).subscribeCommand,
   update: async () => (await import('./subscriptions.js')).updateCommand,

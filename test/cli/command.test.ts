@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { checkCommand } from '../../src/cli/check/check.js'
+import { checkCommand } from '../../src/cli/check.js'
 import { type Command, variablesOf } from '../../src/cli/command.js'
 import { emulatorCommand } from '../../src/cli/emulator.js'
 import { notifyCommand } from '../../src/cli/notify.js'
@@ -74,15 +74,10 @@ const mistakes: Readonly<Record<string, readonly (readonly string[])[]>> = {
     [...url, '--secret', 'token=env:SECRET', '--callback-ca', 'package.json'],
     [...url, '--secret', 'token=env:SECRET', '--secret', 'Token=env:SECRET'],
     ['stray'],
-    [...url, '--lifecycle', '--username', 'alice', '--callback-timeout-ms', '0'],
-    ['--username', 'alice'],
-    ['--report', 'x.json'],
     ['--lifecycle', '--username', 'alice'],
     ['--lifecycle', ...url],
     ['--callback-url', 'https://app.example.com/n#top'],
     ['--callback-url', 'https://app.example.com'],
-    ['--unsubscribe-route', 'DELETE api/end'],
-    ['--update-route', 'PUT /api/{id} json'],
   ],
   token: [['abc'], ['--dotenv', '/nowhere/.env'], []],
   subscribe: [

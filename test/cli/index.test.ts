@@ -19,10 +19,7 @@ describe('the command line', () => {
   test.each([
     ['emulator', 'port host page-port state write-env callback-ca allow-insecure-loopback json'],
     ['notify', 'type user category payload state page-url json'],
-    [
-      'check',
-      'dotenv callback-url secret callback-ca callback-timeout-ms lifecycle username report unsubscribe-route update-route json',
-    ],
+    ['check', 'dotenv callback-url secret callback-ca lifecycle username json'],
     ['token', 'print-token dotenv json'],
     ['subscribe', 'type user callback-url parameter recreate-if-exists dotenv json'],
     ['update', 'parameter dotenv json'],

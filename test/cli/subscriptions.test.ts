@@ -7,7 +7,7 @@ import { subscribeCommand, unsubscribeCommand, updateCommand } from '../../src/c
 import { tokenCommand } from '../../src/cli/token.js'
 import { created } from '../emulator/support.js'
 import { expectPage } from '../support/message-page.js'
-import { bodyMark, checkFixture } from './check/support.js'
+import { bodyMark, checkFixture } from './check-support.js'
 import { call, start } from './support.js'
 
 const fixture = checkFixture()

@@ -408,10 +408,8 @@ function sendForm({ activity, emulator }: PageHost, from = ''): Html {
   const subscription =
     subscriptions.find(({ subscriptionId }) => `${subscriptionId}s` === from) ?? subscriptions[0]
   const [category = 'behavioral'] = subscription?.notificationTypes ?? []
-  const {
-    type = documentedNotificationTypes[category][0],
-    username = subscription?.usernames[0] ?? 'alice',
-  } = callback ?? {}
+  const sample = category === 'behavioral' ? 'lowEnergyAgentOpened' : documentedNotificationTypes[category][0]
+  const { type = sample, username = subscription?.usernames[0] ?? 'alice' } = callback ?? {}
   const { payload = undefined } = Object(Object(parseJson(callback?.body ?? '')).notification)
   const types = Object.values(documentedNotificationTypes).flat()
   const users = [...new Set(subscriptions.slice(0, 200).flatMap(({ usernames }) => usernames.slice(0, 20)))]

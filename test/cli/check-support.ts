@@ -5,11 +5,11 @@ import { createServer as createTlsServer } from 'node:https'
 import { join } from 'node:path'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { checkCommand } from '../../../src/cli/check/check.js'
-import { clientVariables } from '../../../src/emulator/words.js'
-import { serving } from '../../support/listen.js'
-import { temporaryFolder } from '../../support/temporary-folder.js'
-import { call } from '../support.js'
+import { checkCommand } from '../../src/cli/check.js'
+import { clientVariables } from '../../src/emulator/words.js'
+import { serving } from '../support/listen.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
+import { call } from './support.js'
 
 /** Is in every body of an answer here, and must be printed nowhere. */
 export const bodyMark = 'the-body-of-an-answer'
@@ -29,8 +29,6 @@ export interface PrintedStep {
   readonly outcome: 'passed' | 'failed' | 'skipped' | 'unknown'
   readonly message: string
   readonly next?: string
-  readonly result?: string
-  readonly status?: number
 }
 
 export interface PrintedCheck {
@@ -94,7 +92,6 @@ export function checkFixture(): CheckFixture {
         ok: isOk && isConfigured,
         failed: failures.length,
         unknown: steps.filter(({ outcome }) => outcome === 'unknown').length,
-        interrupted: false,
       }
       expect(lines.at(-1)).toEqual(result)
       expect(code).toBe(isOk ? (isConfigured ? 0 : 2) : 1)

@@ -1,0 +1,173 @@
+/** Posts two deliveries to the callback URL, as the service would: one without the secret and one with it. */
+import { randomUUID } from 'node:crypto'
+import { durationInWords } from '../emulator/words.js'
+import { type ConnectionError, TimeoutError } from '../errors.js'
+import { isOfProxy, toConnectionError } from '../http/connection-error.js'
+import { Deadline } from '../http/deadline.js'
+import { addressBelow, type HttpResponse, type Transport } from '../http/exchange.js'
+import { intermediaryOf } from '../http/intermediary.js'
+import { isPage } from '../http/reason.js'
+import { undiciTransport } from '../http/undici.js'
+import { testDelivery } from '../notification-types.js'
+import { redirectTarget } from '../shared/addresses.js'
+import { redact } from '../shared/redact.js'
+import {
+  isAboutCredentials,
+  isAbsent,
+  isBodyRefused,
+  isRedirect,
+  isSuccess,
+  isWrongMethod,
+} from '../shared/statuses.js'
+import { Finding, type Steps } from './check-steps.js'
+import { advice, certificateProblem } from './next-step.js'
+
+interface Target {
+  readonly url: URL
+  /** The headers with which the receiver authenticates callbacks. */
+  readonly secrets: Readonly<Record<string, string>>
+  /** What `--secret` names: headers, and where their values are. */
+  readonly sources: readonly string[]
+  /** Certificates in PEM to trust in addition to the public authorities. */
+  readonly ca: readonly (string | undefined)[]
+}
+
+/** How long a receiver may take. */
+const timeoutMs = 5_000
+
+const lookIntoLog = "Look into your app's log"
+
+/** Posts through the proxy that the client uses, too. */
+export async function checkCallback(steps: Steps, target: Target): Promise<void> {
+  const ca = target.ca.filter(Boolean).join('\n') || undefined
+  const transport = undiciTransport({ dispatcher: undefined, ca })
+  let isAnswered = false
+  try {
+    await steps.run('Callback without the secret', 'token', async () => {
+      const answer = await post(transport, target, {})
+      isAnswered = true
+      return verdictOn(answer, 'refused', target)
+    })
+    const name = 'Callback with the secret'
+    if (!isAnswered) steps.skip(name, 'not tried, because the first one was not answered')
+    else {
+      await steps.run(name, 'token', async () =>
+        verdictOn(await post(transport, target, target.secrets), 'accepted', target),
+      )
+    }
+  } finally {
+    await transport.close?.()
+  }
+}
+
+/** A delivery of a subscription and a type that do not exist. @throws `Finding` if there is no answer */
+async function post(
+  transport: Transport,
+  { url, secrets }: Target,
+  headers: Target['secrets'],
+): Promise<HttpResponse> {
+  const notification = {
+    id: randomUUID(),
+    time: Date.now(),
+    ver: '1.0',
+    type: testDelivery.type,
+    payload: {},
+  }
+  const late = `no complete answer within ${durationInWords(timeoutMs)}`
+  const deadline = new Deadline(
+    timeoutMs,
+    undefined,
+    () => new TimeoutError(late, { timeoutMs, phase: 'answer' }),
+  )
+  const address = addressBelow(new URL(url.origin), url.pathname + url.search)
+  const body = JSON.stringify({ subscriptionId: testDelivery.subscriptionId, notification })
+  try {
+    // Redirects are not followed: the secret is for this address only.
+    const sent = {
+      method: 'POST' as const,
+      address,
+      headers: { 'content-type': 'application/json', ...headers },
+      body,
+    }
+    const answer = await transport.send(sent, deadline)
+    if ('status' in answer) return answer
+    const { error, requestSent } = answer
+    if (error instanceof TimeoutError) {
+      throw new Finding(
+        late,
+        'Answer first and work afterwards, as DeliveryReceiver does: three late answers in a row end a subscription',
+      )
+    }
+    const hidden = { host: address.host, secrets: Object.values(secrets) }
+    const failure = toConnectionError(error, hidden, requestSent)
+    throw new Finding(failure.message, afterFailure(failure, address.host))
+  } finally {
+    deadline.end()
+  }
+}
+
+function afterFailure(failure: ConnectionError, host: string): string {
+  if (failure.requestSent) return lookIntoLog
+  if (isOfProxy(failure)) return `${advice.correctProxy}. Whether the service reaches it is not shown`
+  switch (certificateProblem(failure)) {
+    case 'untrusted':
+      return 'The service must trust it, too: use a certificate of a public authority. To go on here: --callback-ca'
+    case 'wrong':
+      return 'The service refuses it, too: replace the certificate, or correct the address'
+    default:
+      return `Is your app running, and does it listen at ${host}?`
+  }
+}
+
+/** @throws `Finding` for another answer than the one expected */
+function verdictOn(
+  answer: HttpResponse,
+  expected: 'refused' | 'accepted',
+  { url, sources, secrets }: Target,
+): string {
+  const { status } = answer
+  const other = intermediaryOf(answer) ?? (isPage(answer.body) ? 'an HTML page' : undefined)
+  const answered = `answered ${status}${other === undefined ? '' : ` (${other})`}`
+  const outcome = isSuccess(status) ? 'accepted' : isAboutCredentials(status) ? 'refused' : undefined
+  if (outcome !== undefined && other !== undefined) {
+    const next = 'Is a login, a tunnel or a web server in front of it? See whether its log has the delivery'
+    throw new Finding(`${answered}, so something in front of your receiver may have`, next, 'unknown')
+  }
+  if (outcome === expected) return `${outcome} with ${status}`
+  if (outcome === 'accepted') {
+    throw new Finding(
+      `accepted with ${status}: anyone who knows this address can send notifications`,
+      'Check the secret in the route: give it to DeliveryReceiver as `secrets`, or call verifySecrets',
+    )
+  }
+  if (outcome === 'refused') {
+    const next =
+      answer.header('www-authenticate') === undefined
+        ? `Does the receiver expect what --secret ${sources.join(' --secret ')} sends? See callback.refused in its log`
+        : 'Something in front of the receiver asks for a login (WWW-Authenticate): let callbacks pass it'
+    throw new Finding(`refused with ${status}`, next)
+  }
+  if (isRedirect(status)) {
+    const to = redact(
+      redirectTarget(answer.header('location'), url.href) ?? 'nowhere',
+      Object.values(secrets),
+    )
+    throw new Finding(
+      `redirected with ${status} to ${to}: to the service that is a failed callback`,
+      'Subscribe with the address of the redirect. If it is a login, let callbacks pass it',
+    )
+  }
+  if (isBodyRefused(status)) {
+    throw new Finding(
+      `answered ${status}: something in front of the receiver, such as a body parser, refused the delivery`,
+      'Put the route before the body parser (docs/receiver.md): three such answers in a row end a subscription',
+    )
+  }
+  if (isAbsent(status) || isWrongMethod(status)) {
+    throw new Finding(`${answered}: there is no route for POST`, 'Check path and method of the route')
+  }
+  throw new Finding(
+    answered,
+    other === undefined ? lookIntoLog : 'Is your app running, and does what answered reach it?',
+  )
+}

@@ -1,0 +1,134 @@
+/** `check --lifecycle`: makes the calls of a subscription's life, compares the answers with docs/service.md, and cleans up. */
+import { randomBytes } from 'node:crypto'
+import { routeVariable } from '../client/environment.js'
+import type { NotificationClient } from '../client/notification-client.js'
+import { NotificationError } from '../errors.js'
+import type { Operation } from '../shared/routes.js'
+import { messageOf } from '../shared/text.js'
+import { mayHaveTakenEffect } from '../subscriptions/answer-errors.js'
+import type { CreateSubscriptionInput } from '../subscriptions/schemas.js'
+import { Finding, type Steps } from './check-steps.js'
+import type { CalledOperation } from './next-step.js'
+
+type Wanted = Pick<CreateSubscriptionInput, 'parameters'> &
+  Readonly<Record<'username' | 'callbackUrl', string>>
+
+/** @param signal - ends the calls, but not the clean-up */
+export async function checkLifecycle(
+  steps: Steps,
+  client: NotificationClient,
+  { username, callbackUrl, parameters }: Wanted,
+  signal: AbortSignal,
+): Promise<void> {
+  // Random, so that no other subscription conflicts or is replaced.
+  const mark = `check=${randomBytes(4).toString('hex')}`
+  const input = {
+    notificationTypes: ['behavioral'],
+    usernames: [username],
+    callbackUrl: `${callbackUrl}${callbackUrl.includes('?') ? '&' : '?'}${mark}`,
+    parameters,
+  } satisfies CreateSubscriptionInput
+  const again = { ...input, recreateIfExists: true }
+  const overlap = {
+    ...again,
+    notificationTypes: ['behavioral', 'call-score'],
+  } satisfies CreateSubscriptionInput
+  let id = 0
+  let mayExist = false
+
+  const create = async () => {
+    try {
+      const result = await client.tryCreateSubscription(input, { signal })
+      if (result.created) id = result.subscriptionId
+      mayExist = true
+      return result.created
+    } catch (error) {
+      mayExist ||= mayHaveTakenEffect(error)
+      throw error
+    }
+  }
+  const calls: [name: string, operation: CalledOperation, call: () => Promise<string>][] = [
+    [
+      'Create',
+      'create',
+      async () => must(await create(), '409 although it is new', `201 with subscription ${id}`),
+    ],
+    ['Duplicate', 'create', async () => must(!(await create()), '201, and 409 is documented', '409')],
+    [
+      'Overlap with recreateIfExists',
+      'create',
+      async () => {
+        const { created } = await client.tryCreateSubscription(overlap, { signal })
+        return must(!created, '201, and 409 is documented', '409')
+      },
+    ],
+    [
+      'Recreate',
+      'create',
+      async () => {
+        const replaced = id
+        id = (await client.createSubscription(again, { signal })).subscriptionId
+        return must(id !== replaced, `the old subscription ${id}`, `201 with subscription ${id}`)
+      },
+    ],
+    [
+      'Update',
+      'update',
+      async () => {
+        await client.updateSubscriptionParameters(id, { parameters: { check: 'updated' } }, { signal })
+        return 'answered as documented'
+      },
+    ],
+    [
+      'Unsubscribe',
+      'unsubscribe',
+      async () => {
+        await client.unsubscribe(id, { signal })
+        // A route that answers 2xx to everything ends nothing.
+        const message = 'success, but the subscription exists: creating it again is a 409'
+        return must(
+          await create(),
+          message,
+          'and ended: the same subscription can be created again',
+          'unsubscribe',
+        )
+      },
+    ],
+  ]
+  for (const [name, operation, call] of calls) {
+    const hasPassed = await steps.run(name, operation, () =>
+      call().catch((error) => throwAbout(error, signal)),
+    )
+    // Without a subscription the others say nothing.
+    if (signal.aborted || (!hasPassed && id === 0)) break
+  }
+  if (!mayExist) return
+  await steps.run('Clean-up', 'unsubscribe', async () => {
+    const patiently = { timeoutMs: 30_000, retry: { maxAttempts: 5 } }
+    try {
+      // Whatever happened, this leaves exactly one subscription, and returns its ID.
+      id = (await client.createSubscription(again, patiently)).subscriptionId
+      await client.unsubscribe(id, patiently)
+      return 'every subscription of this check was unsubscribed'
+    } catch (error) {
+      const left = `subscription ${id} may be left, whose callback URL ends with ${mark}`
+      throw new Finding(`${left} (${messageOf(error)})`, `Unsubscribe it. ${routeAdvice('unsubscribe')}`)
+    }
+  })
+}
+
+function must(holds: boolean, otherwise: string, outcome: string, operation?: Operation): string {
+  if (holds) return `answered ${outcome}, as documented`
+  const next = 'The client relies on the documented answer: ask the operator of the service'
+  throw new Finding(`answered ${otherwise}`, operation === undefined ? next : routeAdvice(operation))
+}
+
+function routeAdvice(operation: Operation): string {
+  return `The service may have another route for this: set ${routeVariable(operation)}`
+}
+
+function throwAbout(error: unknown, signal: AbortSignal): never {
+  if (signal.aborted && !(error instanceof NotificationError))
+    throw new Finding('interrupted', 'See the clean-up')
+  throw error
+}

@@ -1,0 +1,65 @@
+/** The steps of a check, and what they print. */
+import { ConfigurationError, NotificationError } from '../errors.js'
+import { inFlagsAndVariables } from './call.js'
+import { advice, type CalledOperation, nextStepAfter } from './next-step.js'
+import type { Terminal } from './terminal.js'
+
+/** A step did not pass. `unknown`: this check cannot prove it. */
+export class Finding extends Error {
+  constructor(
+    message: string,
+    readonly next: string,
+    readonly outcome: 'failed' | 'unknown' = 'failed',
+  ) {
+    super(message)
+  }
+}
+
+export class Steps {
+  readonly #terminal: Terminal
+  readonly outcomes: string[] = []
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal
+  }
+
+  /**
+   * Runs a step, which resolves with what it found, and prints that, or the `Finding` or failed call that it throws.
+   * Resolves with whether it passed.
+   */
+  async run(name: string, operation: CalledOperation, step: () => Promise<string>): Promise<boolean> {
+    try {
+      this.#print('passed', name, await step())
+      return true
+    } catch (error) {
+      if (error instanceof Finding) this.#print(error.outcome, name, error.message, error.next)
+      else if (error instanceof NotificationError) {
+        // Of the options only the proxy is left to be wrong.
+        const next =
+          error instanceof ConfigurationError ? advice.correctProxy : nextStepAfter(error, operation)
+        this.#print('failed', name, inFlagsAndVariables(error.message), next)
+      } else throw error
+      return false
+    }
+  }
+
+  skip(name: string, why: string): void {
+    this.#print('skipped', name, why)
+  }
+
+  #print(outcome: keyof typeof marks, name: string, message: string, next?: string): void {
+    this.outcomes.push(outcome)
+    this.#terminal.event('step', { name, outcome, message, next })
+    const [colour, mark] = marks[outcome]
+    const title = this.#terminal.paint('bold', name)
+    this.#terminal.line(`${this.#terminal.paint(colour, mark)} ${title}: ${message}`)
+    if (next !== undefined) this.#terminal.line(`  → ${next}`)
+  }
+}
+
+const marks = {
+  passed: ['green', '✔'],
+  failed: ['red', '✘'],
+  skipped: ['dim', '-'],
+  unknown: ['yellow', '?'],
+} as const

@@ -1,0 +1,180 @@
+/** `notification-subscriber check`: tests step by step what a subscriber needs. */
+import type { Auth } from '../auth/authorizer.js'
+import { type Environment, fromEnvironment, isBasic, missingFrom } from '../client/environment.js'
+import { NotificationClient } from '../client/notification-client.js'
+import { ApiError, ConfigurationError, OutcomeUnknownError } from '../errors.js'
+import { callbackUrlProblem } from '../shared/addresses.js'
+import {
+  isAboutCredentials,
+  isBusy,
+  isForbidden,
+  isInvalidInput,
+  isOutcomeOpen,
+  isUnauthorized,
+} from '../shared/statuses.js'
+import { formatIssues } from '../shared/validation.js'
+import { checkCallback } from './check-callback.js'
+import { checkLifecycle } from './check-lifecycle.js'
+import { Finding, Steps } from './check-steps.js'
+import { certificatesOf, commandOf, namedValuesOf, required, UsageError } from './command.js'
+import { advice } from './next-step.js'
+import { type Interruption, onInterruption } from './signals.js'
+import { claimsOf, describeClaims, hasExpired } from './token.js'
+
+export const checkCommand = commandOf({
+  name: 'check',
+  help: `Usage: notification-subscriber check [flags]
+
+Checks what a subscriber needs: the variables NOTIFICATION_*, the token, and whether the service accepts it. Sends
+nothing that could end or change a subscription. With --callback-url and --secret also whether your receiver refuses a
+delivery without its secret and accepts one with it. Exit code 1 if a step failed.
+
+  --dotenv FILE              read the variables from this file; those of the environment come first
+  --callback-url URL         your receiver; https:, or http: on loopback
+  --secret NAME=SOURCE       a header that proves a callback: its name, and where its value is, @FILE or
+                             env:VARIABLE. May be given several times
+  --callback-ca FILE         certificates in PEM to trust at the callback URL, besides NOTIFICATION_CA_FILE
+  --json                     one JSON object a line, with the event "step"; the last has the event "result"
+
+  --lifecycle                subscribe, recreate, update and unsubscribe for real, with a user of your own for tests:
+                             shows whether the service behaves as documented, and has the routes of update and
+                             unsubscribe. Needs --username and --callback-url. Adds a random check=... to the callback
+                             URL, so that no other subscription is touched, and ends what it made, also after Ctrl-C
+  --username U               that user`,
+  flags: {
+    texts: ['dotenv', 'callback-url', 'callback-ca', 'username'],
+    lists: ['secret'],
+    switches: ['lifecycle'],
+  },
+  async run({ flags, terminal, env }) {
+    const { 'callback-url': callbackUrl, secret: sources = [], lifecycle, username } = flags
+    const ca = await Promise.all([
+      certificatesOf('--callback-ca', flags['callback-ca']),
+      certificatesOf('NOTIFICATION_CA_FILE', env.NOTIFICATION_CA_FILE || undefined),
+    ])
+    const secrets = await namedValuesOf('--secret', sources, env)
+    const problem = callbackUrl && callbackUrlProblem(callbackUrl, true)
+    if (problem) throw new UsageError(`--callback-url ${problem}`)
+    if (sources.length > 0) required('--callback-url', callbackUrl, 'name the address of your receiver')
+    if (callbackUrl !== undefined && !lifecycle)
+      required(
+        '--secret',
+        flags.secret,
+        'name the header that proves a callback, NAME=@FILE or NAME=env:VARIABLE',
+      )
+    const wanted = lifecycle && {
+      username: required('--username', username, 'name a user of your own for tests'),
+      callbackUrl: required('--callback-url', callbackUrl, 'name the address of your receiver'),
+      parameters: secrets,
+    }
+    const steps = new Steps(terminal)
+    const isReady = await checkService(steps, env)
+    if (callbackUrl !== undefined && sources.length > 0) {
+      await checkCallback(steps, { url: new URL(callbackUrl), secrets, sources, ca })
+    }
+    let interruption: Interruption | undefined
+    if (wanted && isReady) {
+      const abort = new AbortController()
+      const stopListening = onInterruption((each) => {
+        interruption = each
+        terminal.line(
+          `${each.by}: ending the subscriptions of this check. A second ${each.by} leaves them behind.`,
+        )
+        abort.abort(each)
+      })
+      await using client = NotificationClient.fromEnv({ ...callOptions, allowInsecureLoopback: true }, env)
+      await checkLifecycle(steps, client, wanted, abort.signal)
+      stopListening()
+    } else if (wanted) steps.skip('Lifecycle', 'not tried without the steps before')
+
+    const countOf = (outcome: string) => steps.outcomes.filter((each) => each === outcome).length
+    const failures = countOf('failed')
+    const isConfigured = missingFrom(env).length === 0
+    terminal.event('result', {
+      ok: failures === 0 && isConfigured,
+      failed: failures,
+      unknown: countOf('unknown'),
+    })
+    if (failures === 0 && !isConfigured) {
+      throw new UsageError(
+        'Variables NOTIFICATION_* are missing, see the step Configuration: set them, or name a file that does: --dotenv .env',
+      )
+    }
+    terminal.line()
+    terminal.line(failures > 0 ? `${failures} of ${steps.outcomes.length} steps failed.` : 'No step failed.')
+    if (isReady && !lifecycle) {
+      terminal.line(
+        'Whether unsubscribe and update work is shown by --lifecycle only; no call lists subscriptions.',
+      )
+    }
+    return interruption?.exitCode ?? (failures === 0 ? 0 : 1)
+  },
+})
+
+/** Each step shows the first answer. */
+const callOptions = { timeoutMs: 15_000, retry: false, logger: false } as const
+
+/** Resolves with whether the service accepts the credentials. */
+async function checkService(steps: Steps, env: Environment): Promise<boolean> {
+  if (missingFrom(env).length > 0) {
+    steps.skip('Configuration', formatIssues(missingFrom(env)))
+    return false
+  }
+  let client: NotificationClient | undefined
+  await steps.run('Configuration', 'token', async () => {
+    try {
+      client = NotificationClient.fromEnv(callOptions, env)
+      return `${env.NOTIFICATION_BASE_URL} ${env.NOTIFICATION_DOMAIN ?? ''}`.trimEnd()
+    } catch (error) {
+      if (!(error instanceof ConfigurationError)) throw error
+      throw new Finding(formatIssues(error.issues), 'Correct these variables')
+    }
+  })
+  if (client === undefined) return false
+  await using open = client
+  const hasToken = isBasic(env) || (await steps.run('Token', 'token', () => checkToken(open, env)))
+  return hasToken && steps.run('Authorization', 'create', () => checkAuthorization(env))
+}
+
+async function checkToken(client: NotificationClient, env: Environment): Promise<string> {
+  const claims = claimsOf(await client.getAccessToken(), env)
+  if (claims === undefined) return 'issued, but not a JWT: only the service can read it'
+  if (!hasExpired(claims)) return describeClaims(claims)
+  throw new Finding(`it has expired already: ${describeClaims(claims)}`, advice.compareClocks)
+}
+
+/** Only a service that checks the token answers an empty create differently to the credentials and to a made-up token. */
+async function checkAuthorization(env: Environment): Promise<string> {
+  const { status, error } = await emptyCreate(env)
+  const isFromElsewhere = error instanceof ApiError && error.intermediary !== undefined
+  if (status === undefined || isFromElsewhere) throw error
+  const refused = `the service answered ${status}`
+  if (isUnauthorized(status)) throw new Finding(refused, advice.otherEnvironment)
+  if (isForbidden(status)) throw new Finding(refused, advice.notActivated)
+  if (isBusy(status) || isOutcomeOpen(status)) throw new Finding(refused, 'Try again later')
+  const sent = 'POST /api/subscriptions without any field is answered'
+  if (!isInvalidInput(status)) {
+    const next = 'Check host and path of NOTIFICATION_BASE_URL'
+    throw new Finding(`${sent} ${status}, and not 400: this is not the service`, next)
+  }
+  const forged = await emptyCreate(env, { getAccessToken: () => 'made-up-token' })
+  if (forged.status !== undefined && isAboutCredentials(forged.status)) {
+    return `the service accepts the credentials: ${sent} ${status}, and ${forged.status} with a made-up token`
+  }
+  const next = 'Try it for real, with a user of your own for tests: --lifecycle'
+  throw new Finding(`${sent} ${status}, and ${forged.status} with a made-up token`, next, 'unknown')
+}
+
+/** The client refuses such a create, so it is sent as an unsubscribe on the route of create. */
+async function emptyCreate(env: Environment, auth?: Auth): Promise<{ status?: number; error?: unknown }> {
+  const routes = { unsubscribe: { method: 'POST', path: '/api/subscriptions', idField: 'check' } } as const
+  const options = fromEnvironment((options) => options, callOptions, env)
+  await using client = new NotificationClient({ ...options, routes, ...(auth && { auth }) })
+  const answer: { status?: number; error?: unknown } = {}
+  try {
+    await client.unsubscribe(0, { onResponse: ({ status }) => void Object.assign(answer, { status }) })
+  } catch (error) {
+    answer.error = error instanceof OutcomeUnknownError ? error.cause : error
+  }
+  return answer
+}

@@ -1,0 +1,136 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Fault, startEmulator } from 'notification-subscriber/emulator'
+import { afterEach, describe, expect, test } from 'vitest'
+import { clientVariables } from '../../src/emulator/words.js'
+import { created } from '../emulator/support.js'
+import { expectPage } from '../support/message-page.js'
+import { bodyMark, checkFixture, shown } from './check-support.js'
+import { start } from './support.js'
+
+const fixture = checkFixture()
+const callbackUrl = 'https://app.example.com/notifications'
+const flags = ['--lifecycle', '--username', 'alice', '--callback-url', callbackUrl]
+const names = [
+  'Create',
+  'Duplicate',
+  'Overlap with recreateIfExists',
+  'Recreate',
+  'Update',
+  'Unsubscribe',
+  'Clean-up',
+]
+
+afterEach(() => fixture.emulator.clearFaults())
+
+/** The steps of the lifecycle, of which nothing may be left. */
+async function lifecycle(env?: Record<string, string>) {
+  const { steps } = await fixture.check(flags, env)
+  return steps.slice(3)
+}
+
+test('on a service that behaves as documented every step is a tick, and no subscription of others is touched', async () => {
+  const other = await created(fixture.emulator, { url: callbackUrl, types: 'behavioral,call-score' })
+  expect((await lifecycle()).map(({ name, outcome }) => [name, outcome])).toEqual(
+    names.map((name) => [name, 'passed']),
+  )
+  expect(fixture.emulator.subscriptions.map(({ subscriptionId }) => subscriptionId)).toEqual([other])
+  fixture.emulator.endSubscription(other)
+})
+
+/** The faults of the calls before the one that is meant, and its own; the first two creates are those of Authorization. */
+const otherwise: readonly [
+  what: string,
+  operation: 'create' | 'update' | 'unsubscribe',
+  index: number,
+  fault: Fault,
+][] = [
+  ['a create is refused', 'create', 2, { status: 400 }],
+  ['a create is lost', 'create', 2, { reset: 'after-processing' }],
+  ['a create has no ID', 'create', 2, { malformedBody: bodyMark }],
+  ['a duplicate is accepted', 'create', 3, { status: 201, body: '{"subscription_id": 900}' }],
+  ['an overlap is accepted', 'create', 4, { status: 201, body: '{"subscription_id": 900}' }],
+  ['a recreate is refused', 'create', 5, { status: 409 }],
+  ['update has another route', 'update', 0, { status: 404 }],
+  ['unsubscribe has another route', 'unsubscribe', 0, { status: 405 }],
+  ['unsubscribe ends nothing', 'unsubscribe', 0, { status: 200 }],
+]
+
+test('messages about a service that behaves otherwise: the reviewed page; nothing is left behind', async () => {
+  const { emulator } = fixture
+  const messages: Record<string, string> = {}
+  for (const [what, operation, index, fault] of otherwise) {
+    let answered = 0
+    const inject = () => emulator.injectFault(operation, fault)
+    if (index === 0) inject()
+    const stop = emulator.on('request', (request) => {
+      if (request.operation === operation && ++answered === index) inject()
+    })
+    const failed = (await lifecycle()).filter(({ outcome }) => outcome === 'failed')
+    stop()
+    emulator.clearFaults()
+    expect(emulator.subscriptions).toEqual([])
+    messages[what] = failed
+      .map((step) => `${step.name}: ${shown(step)}`)
+      .join('\n  ')
+      .replace(/subscription \d+/g, 'subscription <ID>')
+  }
+  emulator.injectFault('unsubscribe', { status: 404 }, { times: 100 })
+  const left = (await lifecycle()).at(-1)
+  const [{ subscriptionId = 0 } = {}] = emulator.subscriptions
+  emulator.endSubscription(subscriptionId)
+  expect(left?.message).toContain(`subscription ${subscriptionId}`)
+  messages['what cannot be ended'] = shown(left)
+    .replace(/subscription \d+/g, 'subscription <ID>')
+    .replace(/check=\w+/, '<mark>')
+  await expectPage('check-lifecycle', messages)
+})
+
+test('the variables of the environment set other routes', async () => {
+  const routes = {
+    unsubscribe: { method: 'POST', path: '/end', idField: 'subscription_id' },
+    update: { path: '/change?id={subscriptionId}', format: 'json' },
+  } as const
+  await using emulator = await startEmulator({ routes })
+  const caFile = join(fixture.folder, 'routes-ca.pem')
+  await writeFile(caFile, emulator.ca)
+  const steps = await lifecycle({
+    ...clientVariables(emulator, caFile),
+    NOTIFICATION_UNSUBSCRIBE_ROUTE: 'POST /end subscription_id',
+    NOTIFICATION_UPDATE_ROUTE: 'PUT /change?id={subscriptionId} json',
+  })
+  expect(steps.map(({ outcome }) => outcome)).toEqual(names.map(() => 'passed'))
+  expect(emulator.subscriptions).toEqual([])
+})
+
+describe('interrupted', () => {
+  const signals = [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const
+
+  test.each([0, 3, 5].map((index) => [names[index] ?? '', index] as const))(
+    'after "%s": nothing is left behind',
+    async (name, index) => {
+      const { emulator } = fixture
+      // Long enough for the signal to arrive while the next call waits for its answer.
+      for (const operation of ['create', 'update', 'unsubscribe'] as const) {
+        emulator.injectFault(operation, { delayMs: 300 }, { times: 100 })
+      }
+      const running = await start(['check', '--json', ...flags], { env: fixture.environment() })
+      await running.line(new RegExp(`"name":"${name}"`))
+      // npx passes on the signal of the terminal: it arrives twice.
+      const [signal, exitCode] = signals[index % signals.length] ?? signals[0]
+      running.child.kill(signal)
+      setTimeout(() => running.child.kill(signal), 50)
+      const { code, stdout, stderr } = await running.finished
+      expect([code, stderr]).toEqual([exitCode, ''])
+      const played = stdout.split('\n').filter((line) => names.some((each) => line.includes(`"${each}"`)))
+      expect(played.at(-1)).toContain('"name":"Clean-up","outcome":"passed"')
+      // The steps until the signal, the call in flight, and the clean-up.
+      expect(played.length).toBeLessThanOrEqual(index + 3)
+      expect(emulator.subscriptions).toEqual([])
+    },
+  )
+})
