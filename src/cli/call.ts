@@ -5,10 +5,16 @@ import { ConfigurationError, InvalidRequestError, type Issue, NotificationError 
 import type { Logger } from '../logger.js'
 import { formatIssues, sentenceAbout } from '../shared/validation.js'
 import { type CommandContext, CommandFailure, UsageError } from './command.js'
-import { afterNoAnswer, type CalledOperation, nextStepAfter } from './next-step.js'
 import { type Interruption, onInterruption } from './signals.js'
 
-const findCause = 'To see which step fails, run notification-subscriber check with the same variables'
+/** What a call whose answer is missing may have done, and what to do. */
+const afterNoAnswer = {
+  token: 'Run it again',
+  create:
+    'The subscription may exist. To be sure, run it again with --recreate-if-exists: that leaves exactly one subscription, and prints its ID',
+  update: 'The values may have changed. Running it again is safe',
+  unsubscribe: 'The subscription may have ended. Running it again is safe',
+} as const
 
 /**
  * Calls the service with a client from the environment.
@@ -17,7 +23,7 @@ const findCause = 'To see which step fails, run notification-subscriber check wi
  * @throws `UsageError` if nothing was sent, because variables or flags are wrong; `CommandFailure` for every other failure
  */
 export async function callService<Result>(
-  operation: CalledOperation,
+  operation: keyof typeof afterNoAnswer,
   { env, terminal }: CommandContext,
   call: (client: NotificationClient, options: CallOptions) => Promise<Result>,
   { flagOf = String, logger }: { flagOf?: (path: Issue['path']) => string; logger?: Logger } = {},
@@ -41,11 +47,11 @@ export async function callService<Result>(
       throw new UsageError(sentences.join('; '))
     }
     if (!(error instanceof NotificationError)) throw error
-    const next = nextStepAfter(error, operation) ?? findCause
-    const { code } = error
+    // It says what to do.
     const message = inFlagsAndVariables(error.message)
-    terminal.event('failed', { code, status: 'status' in error ? error.status : undefined, message, next })
-    throw new CommandFailure(`✘ ${code}: ${message}\n  → ${next}`)
+    const { code } = error
+    terminal.event('failed', { code, status: 'status' in error ? error.status : undefined, message })
+    throw new CommandFailure(`✘ ${code}: ${message}`)
   } finally {
     stopListening()
   }
@@ -59,7 +65,7 @@ export function inFlagsAndVariables(message: string): string {
     .replace(/the option `routes\.(\w+)`/g, (_, operation) => `NOTIFICATION_${operation.toUpperCase()}_ROUTE`)
     .replace(/check `auth`/g, 'check them')
     .replace(
-      /`(authUrl|baseUrl|domain|client\w+|credentialsEncoding)(?:: '([\w-]+)')?`/g,
+      /`(authUrl|baseUrl|domain|scope|client\w+|credentialsEncoding)(?:: '([\w-]+)')?`/g,
       (_, option, value) => {
         const variable = `NOTIFICATION_${option.replace(/[A-Z]/g, '_$&').toUpperCase()}`
         return value === undefined ? variable : `${variable}=${value}`

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { durationInWords } from '../emulator/words.js'
 import { type ConnectionError, TimeoutError } from '../errors.js'
-import { isOfProxy, toConnectionError } from '../http/connection-error.js'
+import { isOfProxy, toConnectionError, verificationError } from '../http/connection-error.js'
 import { Deadline } from '../http/deadline.js'
 import { addressBelow, type HttpResponse, type Transport } from '../http/exchange.js'
 import { intermediaryOf } from '../http/intermediary.js'
@@ -20,7 +20,6 @@ import {
   isWrongMethod,
 } from '../shared/statuses.js'
 import { Finding, type Steps } from './check-steps.js'
-import { advice, certificateProblem } from './next-step.js'
 
 interface Target {
   readonly url: URL
@@ -43,7 +42,7 @@ export async function checkCallback(steps: Steps, target: Target): Promise<void>
   const transport = undiciTransport({ dispatcher: undefined, ca })
   let isAnswered = false
   try {
-    await steps.run('Callback without the secret', 'token', async () => {
+    await steps.run('Callback without the secret', async () => {
       const answer = await post(transport, target, {})
       isAnswered = true
       return verdictOn(answer, 'refused', target)
@@ -51,7 +50,7 @@ export async function checkCallback(steps: Steps, target: Target): Promise<void>
     const name = 'Callback with the secret'
     if (!isAnswered) steps.skip(name, 'not tried, because the first one was not answered')
     else {
-      await steps.run(name, 'token', async () =>
+      await steps.run(name, async () =>
         verdictOn(await post(transport, target, target.secrets), 'accepted', target),
       )
     }
@@ -106,17 +105,16 @@ async function post(
   }
 }
 
-function afterFailure(failure: ConnectionError, host: string): string {
+function afterFailure(failure: ConnectionError, host: string): string | undefined {
   if (failure.requestSent) return lookIntoLog
-  if (isOfProxy(failure)) return `${advice.correctProxy}. Whether the service reaches it is not shown`
-  switch (certificateProblem(failure)) {
-    case 'untrusted':
-      return 'The service must trust it, too: use a certificate of a public authority. To go on here: --callback-ca'
-    case 'wrong':
-      return 'The service refuses it, too: replace the certificate, or correct the address'
-    default:
-      return `Is your app running, and does it listen at ${host}?`
+  if (isOfProxy(failure)) return undefined
+  const { code = '' }: { code?: string } = Object(failure.cause)
+  if (/SELF_SIGNED|UNABLE_TO/.test(code)) {
+    return 'The service must trust it, too: use a certificate of a public authority. To go on here: --callback-ca'
   }
+  return code === 'ERR_TLS_CERT_ALTNAME_INVALID' || verificationError.test(code)
+    ? 'The service refuses it, too: replace the certificate, or correct the address'
+    : `Is your app running, and does it listen at ${host}?`
 }
 
 /** @throws `Finding` for another answer than the one expected */

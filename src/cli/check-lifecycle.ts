@@ -3,12 +3,10 @@ import { randomBytes } from 'node:crypto'
 import { routeVariable } from '../client/environment.js'
 import type { NotificationClient } from '../client/notification-client.js'
 import { NotificationError } from '../errors.js'
-import type { Operation } from '../shared/routes.js'
 import { messageOf } from '../shared/text.js'
 import { mayHaveTakenEffect } from '../subscriptions/answer-errors.js'
 import type { CreateSubscriptionInput } from '../subscriptions/schemas.js'
 import { Finding, type Steps } from './check-steps.js'
-import type { CalledOperation } from './next-step.js'
 
 type Wanted = Pick<CreateSubscriptionInput, 'parameters'> &
   Readonly<Record<'username' | 'callbackUrl', string>>
@@ -47,63 +45,35 @@ export async function checkLifecycle(
       throw error
     }
   }
-  const calls: [name: string, operation: CalledOperation, call: () => Promise<string>][] = [
-    [
-      'Create',
-      'create',
-      async () => must(await create(), '409 although it is new', `201 with subscription ${id}`),
-    ],
-    ['Duplicate', 'create', async () => must(!(await create()), '201, and 409 is documented', '409')],
-    [
-      'Overlap with recreateIfExists',
-      'create',
-      async () => {
-        const { created } = await client.tryCreateSubscription(overlap, { signal })
-        return must(!created, '201, and 409 is documented', '409')
-      },
-    ],
-    [
-      'Recreate',
-      'create',
-      async () => {
-        const replaced = id
-        id = (await client.createSubscription(again, { signal })).subscriptionId
-        return must(id !== replaced, `the old subscription ${id}`, `201 with subscription ${id}`)
-      },
-    ],
-    [
-      'Update',
-      'update',
-      async () => {
-        await client.updateSubscriptionParameters(id, { parameters: { check: 'updated' } }, { signal })
-        return 'answered as documented'
-      },
-    ],
-    [
-      'Unsubscribe',
-      'unsubscribe',
-      async () => {
-        await client.unsubscribe(id, { signal })
-        // A route that answers 2xx to everything ends nothing.
-        const message = 'success, but the subscription exists: creating it again is a 409'
-        return must(
-          await create(),
-          message,
-          'and ended: the same subscription can be created again',
-          'unsubscribe',
-        )
-      },
-    ],
-  ]
-  for (const [name, operation, call] of calls) {
-    const hasPassed = await steps.run(name, operation, () =>
-      call().catch((error) => throwAbout(error, signal)),
-    )
+  const conflict = (created: boolean) => must(!created, '201, and 409 is documented', '409')
+  const calls: Readonly<Record<string, () => Promise<string>>> = {
+    Create: async () => must(await create(), '409 although it is new', `201 with subscription ${id}`),
+    Duplicate: async () => conflict(await create()),
+    'Overlap with recreateIfExists': async () =>
+      conflict((await client.tryCreateSubscription(overlap, { signal })).created),
+    async Recreate() {
+      const replaced = id
+      id = (await client.createSubscription(again, { signal })).subscriptionId
+      return must(id !== replaced, `the old subscription ${id}`, `201 with subscription ${id}`)
+    },
+    async Update() {
+      await client.updateSubscriptionParameters(id, { parameters: { check: 'updated' } }, { signal })
+      return 'answered as documented'
+    },
+    async Unsubscribe() {
+      await client.unsubscribe(id, { signal })
+      // A route that answers 2xx to everything ends nothing.
+      if (await create()) return 'answered as documented: the same subscription can be created again'
+      throw new Finding('answered success, but creating it again is a 409: it exists', otherRoute)
+    },
+  }
+  for (const [name, call] of Object.entries(calls)) {
+    const hasPassed = await steps.run(name, () => call().catch((error) => throwAbout(error, signal)))
     // Without a subscription the others say nothing.
     if (signal.aborted || (!hasPassed && id === 0)) break
   }
   if (!mayExist) return
-  await steps.run('Clean-up', 'unsubscribe', async () => {
+  await steps.run('Clean-up', async () => {
     const patiently = { timeoutMs: 30_000, retry: { maxAttempts: 5 } }
     try {
       // Whatever happened, this leaves exactly one subscription, and returns its ID.
@@ -112,19 +82,17 @@ export async function checkLifecycle(
       return 'every subscription of this check was unsubscribed'
     } catch (error) {
       const left = `subscription ${id} may be left, whose callback URL ends with ${mark}`
-      throw new Finding(`${left} (${messageOf(error)})`, `Unsubscribe it. ${routeAdvice('unsubscribe')}`)
+      throw new Finding(`${left} (${messageOf(error)})`, `Unsubscribe it. ${otherRoute}`)
     }
   })
 }
 
-function must(holds: boolean, otherwise: string, outcome: string, operation?: Operation): string {
+const otherRoute = `The service may have another route for this: set ${routeVariable('unsubscribe')}`
+
+function must(holds: boolean, otherwise: string, outcome: string): string {
   if (holds) return `answered ${outcome}, as documented`
   const next = 'The client relies on the documented answer: ask the operator of the service'
-  throw new Finding(`answered ${otherwise}`, operation === undefined ? next : routeAdvice(operation))
-}
-
-function routeAdvice(operation: Operation): string {
-  return `The service may have another route for this: set ${routeVariable(operation)}`
+  throw new Finding(`answered ${otherwise}`, next)
 }
 
 function throwAbout(error: unknown, signal: AbortSignal): never {

@@ -1,14 +1,13 @@
 /** The steps of a check, and what they print. */
-import { ConfigurationError, NotificationError } from '../errors.js'
+import { NotificationError } from '../errors.js'
 import { inFlagsAndVariables } from './call.js'
-import { advice, type CalledOperation, nextStepAfter } from './next-step.js'
 import type { Terminal } from './terminal.js'
 
 /** A step did not pass. `unknown`: this check cannot prove it. */
 export class Finding extends Error {
   constructor(
     message: string,
-    readonly next: string,
+    readonly next?: string,
     readonly outcome: 'failed' | 'unknown' = 'failed',
   ) {
     super(message)
@@ -27,17 +26,15 @@ export class Steps {
    * Runs a step, which resolves with what it found, and prints that, or the `Finding` or failed call that it throws.
    * Resolves with whether it passed.
    */
-  async run(name: string, operation: CalledOperation, step: () => Promise<string>): Promise<boolean> {
+  async run(name: string, step: () => Promise<string>): Promise<boolean> {
     try {
       this.#print('passed', name, await step())
       return true
     } catch (error) {
       if (error instanceof Finding) this.#print(error.outcome, name, error.message, error.next)
       else if (error instanceof NotificationError) {
-        // Of the options only the proxy is left to be wrong.
-        const next =
-          error instanceof ConfigurationError ? advice.correctProxy : nextStepAfter(error, operation)
-        this.#print('failed', name, inFlagsAndVariables(error.message), next)
+        // The message says what to do.
+        this.#print('failed', name, inFlagsAndVariables(error.message))
       } else throw error
       return false
     }

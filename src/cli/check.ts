@@ -17,9 +17,8 @@ import { checkCallback } from './check-callback.js'
 import { checkLifecycle } from './check-lifecycle.js'
 import { Finding, Steps } from './check-steps.js'
 import { certificatesOf, commandOf, namedValuesOf, required, UsageError } from './command.js'
-import { advice } from './next-step.js'
 import { type Interruption, onInterruption } from './signals.js'
-import { claimsOf, describeClaims, hasExpired } from './token.js'
+import { claimsOf, compareClocks, describeClaims, hasExpired } from './token.js'
 
 export const checkCommand = commandOf({
   name: 'check',
@@ -121,7 +120,7 @@ async function checkService(steps: Steps, env: Environment): Promise<boolean> {
     return false
   }
   let client: NotificationClient | undefined
-  await steps.run('Configuration', 'token', async () => {
+  await steps.run('Configuration', async () => {
     try {
       client = NotificationClient.fromEnv(callOptions, env)
       return `${env.NOTIFICATION_BASE_URL} ${env.NOTIFICATION_DOMAIN ?? ''}`.trimEnd()
@@ -132,15 +131,15 @@ async function checkService(steps: Steps, env: Environment): Promise<boolean> {
   })
   if (client === undefined) return false
   await using open = client
-  const hasToken = isBasic(env) || (await steps.run('Token', 'token', () => checkToken(open, env)))
-  return hasToken && steps.run('Authorization', 'create', () => checkAuthorization(env))
+  const hasToken = isBasic(env) || (await steps.run('Token', () => checkToken(open, env)))
+  return hasToken && steps.run('Authorization', () => checkAuthorization(env))
 }
 
 async function checkToken(client: NotificationClient, env: Environment): Promise<string> {
   const claims = claimsOf(await client.getAccessToken(), env)
   if (claims === undefined) return 'issued, but not a JWT: only the service can read it'
   if (!hasExpired(claims)) return describeClaims(claims)
-  throw new Finding(`it has expired already: ${describeClaims(claims)}`, advice.compareClocks)
+  throw new Finding(`it has expired already: ${describeClaims(claims)}`, compareClocks)
 }
 
 /** Only a service that checks the token answers an empty create differently to the credentials and to a made-up token. */
@@ -149,8 +148,14 @@ async function checkAuthorization(env: Environment): Promise<string> {
   const isFromElsewhere = error instanceof ApiError && error.intermediary !== undefined
   if (status === undefined || isFromElsewhere) throw error
   const refused = `the service answered ${status}`
-  if (isUnauthorized(status)) throw new Finding(refused, advice.otherEnvironment)
-  if (isForbidden(status)) throw new Finding(refused, advice.notActivated)
+  if (isUnauthorized(status)) {
+    throw new Finding(
+      refused,
+      'Do the credentials belong to the same environment as NOTIFICATION_BASE_URL, lab or production?',
+    )
+  }
+  if (isForbidden(status))
+    throw new Finding(refused, 'Ask your account contact to activate notifications for these credentials')
   if (isBusy(status) || isOutcomeOpen(status)) throw new Finding(refused, 'Try again later')
   const sent = 'POST /api/subscriptions without any field is answered'
   if (!isInvalidInput(status)) {

@@ -1,10 +1,9 @@
 /** Commands: their flags, and the files and variables that these name. */
-import { createReadStream } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { type ParseArgsConfig, parseArgs, parseEnv } from 'node:util'
 import type { Environment } from '../client/environment.js'
-import { readUpTo } from '../shared/bounded-bytes.js'
 import { headerName, headerValue } from '../shared/headers.js'
-import { certificatesIn, didYouMean, messageOf } from '../shared/text.js'
+import { certificatesIn, messageOf } from '../shared/text.js'
 import type { Terminal } from './terminal.js'
 
 export interface Command {
@@ -89,14 +88,8 @@ export function readArguments<Names extends FlagNames>(
   for (const name of texts) options[name] = { type: 'string' }
   for (const name of lists) options[name] = { type: 'string', multiple: true }
   for (const name of switches) options[name] = { type: 'boolean' }
-  // An ID may be negative, and no flag takes a negative number.
-  const isNegative = (arg: string) => /^-\d+$/.test(arg)
   try {
-    const { values, positionals: words } = parseArgs({
-      args: [...args.filter((arg) => !isNegative(arg)), '--', ...args.filter(isNegative)],
-      options,
-      allowPositionals: true,
-    })
+    const { values, positionals: words } = parseArgs({ args, options, allowPositionals: true })
     // Usually an unset shell variable: as a path it would be the current folder.
     const empty = Object.entries(values).find(([, value]) => [value].flat().includes(''))
     if (empty === undefined) return { flags: values as Flags<Names>, words }
@@ -104,7 +97,8 @@ export function readArguments<Names extends FlagNames>(
   } catch (error) {
     const { code = '', message = '' }: { code?: string; message?: string } = Object(error)
     if (!code.startsWith('ERR_PARSE_ARGS')) throw error
-    throw new UsageError(`${flagProblem(code, message, Object.keys(options))}. ${seeHelp(command)}`)
+    // Without Node.js' advice, which does not fit here.
+    throw new UsageError(`${message.split(/[.\n]/)[0]}. ${seeHelp(command)}`)
   }
 }
 
@@ -118,38 +112,12 @@ function seeHelp(command: string): string {
   return `See: notification-subscriber ${command} --help`
 }
 
-/** The problem of the flags, from Node.js' own message without its advice, which does not fit here. */
-function flagProblem(code: string, message: string, known: readonly string[]): string {
-  const [, given = ''] = /'([^']*)'/.exec(message) ?? []
-  switch (code) {
-    case 'ERR_PARSE_ARGS_UNKNOWN_OPTION':
-      return `There is no flag ${given}${didYouMean(given.replace(/^-+/, ''), known, (flag) => `--${flag}`)}`
-    case 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE':
-      return `${given.split(' ')[0]} ${message.includes('does not take') ? 'takes no value' : 'needs a value'}`
-    default:
-      return message.split('\n')[0]?.replace(/\.$/, '') ?? message
-  }
-}
-
-/** A device such as /dev/zero never ends. */
-const maxBytes = 1024 * 1024
-
-/** The text of the file, if one is named. @throws `UsageError` if it cannot be read, or is larger than 1 MiB */
-export async function contentOf(flag: string, file: string | undefined): Promise<string | undefined> {
+/** The text of the file, if one is named. @throws `UsageError` if it cannot be read */
+async function contentOf(flag: string, file: string | undefined): Promise<string | undefined> {
   if (file === undefined) return undefined
-  try {
-    const { bytes, isComplete } = await readUpTo(maxBytes, createReadStream(file))
-    if (isComplete) return new TextDecoder(encodingOf(bytes)).decode(bytes)
-  } catch (error) {
+  return readFile(file, 'utf8').catch((error: unknown) => {
     throw new UsageError(`${flag} names a file that cannot be read: ${messageOf(error)}`)
-  }
-  throw new UsageError(`${flag} names a file larger than 1 MiB: name another file`)
-}
-
-/** By the byte order mark, which editors and shells of Windows write. */
-function encodingOf([first, second]: Uint8Array): string {
-  if (first === 0xff && second === 0xfe) return 'utf-16le'
-  return first === 0xfe && second === 0xff ? 'utf-16be' : 'utf-8'
+  })
 }
 
 /** The certificates in the file, if one is named. @throws `UsageError` if it cannot be read, or holds no certificate */

@@ -8,7 +8,6 @@ import { excerpt } from '../shared/text.js'
 import { parseJson } from '../shared/validation.js'
 import { callService } from './call.js'
 import { CommandFailure, commandOf, UsageError } from './command.js'
-import { advice } from './next-step.js'
 
 export const tokenCommand = commandOf({
   name: 'token',
@@ -48,7 +47,7 @@ secret, and terminals and the logs of builds keep what they show: it is printed 
     }
     if (claims !== undefined && hasExpired(claims)) {
       throw new CommandFailure(
-        `✘ The token has expired already: ${describeClaims(claims)}\n  → ${advice.compareClocks}`,
+        `✘ The token has expired already: ${describeClaims(claims)}\n  → ${compareClocks}`,
       )
     }
     const valid = expiresInMs === undefined ? '' : `, valid for ${durationInWords(expiresInMs)}`
@@ -57,6 +56,8 @@ secret, and terminals and the logs of builds keep what they show: it is printed 
     return 0
   },
 })
+
+export const compareClocks = "Compare this machine's clock with that of the authorization server"
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} } satisfies Logger
 

@@ -1,8 +1,7 @@
-import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { checkCommand } from '../../src/cli/check.js'
-import { type Command, variablesOf } from '../../src/cli/command.js'
+import type { Command } from '../../src/cli/command.js'
 import { emulatorCommand } from '../../src/cli/emulator.js'
 import { notifyCommand } from '../../src/cli/notify.js'
 import { subscribeCommand, unsubscribeCommand, updateCommand } from '../../src/cli/subscriptions.js'
@@ -42,19 +41,12 @@ const mistakes: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['--page-port', '80a'],
     ['--host', 'https://x'],
     ['--callback-ca', '/nowhere/ca.pem'],
-    ['--callback-ca', '/dev/zero'],
     ['--callback-ca', 'package.json'],
-    ['--state', 'package.json'],
-    ['--write-env', '/nowhere/.env'],
-    ['--write-env', '/dev'],
   ],
   notify: [
     ['--state', 'x', '--typ', 'y'],
     [...user, ...page],
     [...type, ...page],
-    [...type, ...user, ...page, '--payload', '[1]'],
-    [...type, ...user],
-    [...type, ...user, ...page, '--state', 'x'],
     [...type, ...user, '--page-url', 'https://example.com/'],
     [...type, ...user, ...page],
   ],
@@ -128,14 +120,4 @@ test('a call that cannot work is one sentence and exit code 2', async () => {
 
 test.each(Object.entries(commands))('%s --help fits 120 columns', (_, { help }) => {
   expect(Math.max(...help.split('\n').map(({ length }) => length))).toBeLessThanOrEqual(120)
-})
-
-test.each([
-  ['UTF-8', Buffer.from('\ufeffNAME=Zoë\n')],
-  ['UTF-16, as PowerShell writes it', Buffer.from('\ufeffNAME=Zoë\r\n', 'utf16le')],
-  ['UTF-16, big end first', Buffer.from('\ufeffNAME=Zoë\r\n', 'utf16le').swap16()],
-])('--dotenv reads %s by its byte order mark', async (_encoding, bytes) => {
-  const file = join(await folderOfTest(), '.env')
-  await writeFile(file, bytes)
-  expect(await variablesOf(file, {})).toEqual({ NAME: 'Zoë' })
 })

@@ -17,7 +17,7 @@ describe('the command line', () => {
   })
 
   test.each([
-    ['emulator', 'port host page-port state write-env callback-ca allow-insecure-loopback json'],
+    ['emulator', 'port host page-port state callback-ca allow-insecure-loopback json'],
     ['notify', 'type user category payload state page-url json'],
     ['check', 'dotenv callback-url secret callback-ca lifecycle username json'],
     ['token', 'print-token dotenv json'],
@@ -34,7 +34,7 @@ describe('the command line', () => {
   test.each([
     [['emulate'], `There is no command "emulate" (did you mean "emulator"?). ${help} --help`],
     [['--port', '1'], `There is no command "--port". ${help} --help`],
-    [['notify', '--typ', 'y'], `There is no flag --typ (did you mean --type?). ${help} notify --help`],
+    [['notify', '--typ', 'y'], `Unknown option '--typ'. ${help} notify --help`],
   ])('%j is one sentence on standard error and exit code 2', async (args, sentence) => {
     expect(await run(args)).toEqual({ code: 2, stdout: '', stderr: `${sentence}\n` })
   })

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { type Command, CommandFailure } from '../../src/cli/command.js'
-import type { EmulatorState } from '../../src/cli/state-folder.js'
+import type { EmulatorState } from '../../src/cli/state.js'
 import { Terminal } from '../../src/cli/terminal.js'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
 import { RunningProgram } from '../support/running-program.js'
@@ -93,9 +93,9 @@ export type RunningEmulator = Running & {
   events(): Record<string, unknown>[]
 }
 
-/** An emulator with `--json`, which gets SIGINT where it goes out of scope. */
-export async function startEmulatorCommand(...flags: string[]): Promise<RunningEmulator> {
-  const running = await start(['emulator', '--json', ...flags])
+/** An emulator with `--json` and a folder of its own, which gets SIGINT where it goes out of scope. */
+export async function startEmulatorCommand(folder: string, ...flags: string[]): Promise<RunningEmulator> {
+  const running = await start(['emulator', '--json', '--state', folder, ...flags])
   const listening: Listening = JSON.parse(await running.line(/"event":"listening"/))
   return Object.assign(running, {
     listening,
@@ -109,7 +109,15 @@ export async function startEmulatorCommand(...flags: string[]): Promise<RunningE
 
 /** What an emulator keeps in its folder. */
 export function newState(): EmulatorState {
-  return { port: 1, clientSecret: 'a', password: 'b', callbackToken: 'c', ...createLoopbackCertificate() }
+  const pageUrl = 'http://127.0.0.1:1/x/'
+  return {
+    port: 1,
+    clientSecret: 'a',
+    password: 'b',
+    callbackToken: 'c',
+    pageUrl,
+    ...createLoopbackCertificate(),
+  }
 }
 
 /** A new folder, which is removed after the test. */

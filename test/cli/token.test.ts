@@ -48,7 +48,7 @@ test('a failure leaves standard output empty, so that $(…) holds no text of an
   fixture.emulator.injectFault('token', { status: 400, body: '{"error":"invalid_scope"}' })
   const { code, stdout, stderr } = await token('--print-token')
   expect([code, stdout]).toEqual([1, ''])
-  expect(stderr).toMatch(/^✘ TOKEN_REQUEST: .*\n {2}→ Check NOTIFICATION_SCOPE$/)
+  expect(stderr).toMatch(/^✘ TOKEN_REQUEST: .* Check NOTIFICATION_SCOPE/)
 })
 
 test('a token that is no JWT has only a lifetime', async () => {
