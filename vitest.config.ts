@@ -27,9 +27,6 @@ const processes = [
   'test/scenarios/no-code-generation.test.ts',
 ]
 
-/** msw patches `fetch` for the whole process, which other tests of the same worker would notice. */
-const isolated = ['test/emulator/msw.test.ts']
-
 /** Files that take longest in their project, so that none of them runs alone in the end. */
 const longest = [
   '/test/integration/independent-service.',
@@ -91,7 +88,6 @@ export default defineConfig({
           exclude: [
             ...documentation,
             ...processes,
-            ...isolated,
             ...servers,
             'test/slow/**',
             // The peers of the benchmark bring tests of their own.
@@ -100,10 +96,6 @@ export default defineConfig({
           // One module graph for each worker instead of one for each file: half of the time went into imports.
           isolate: false,
         },
-      },
-      {
-        extends: true,
-        test: { name: 'isolated', include: isolated },
       },
       {
         extends: true,

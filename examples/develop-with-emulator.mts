@@ -6,9 +6,9 @@
  *
  * The emulator runs in this process. One in another terminal stays while your app restarts:
  *
- *     npx notification-subscriber emulator --allow-insecure-loopback --state .emulator --write-env emulator.env
- *     npx tsx --env-file=emulator.env develop-with-emulator.mts
- *     npx notification-subscriber notify --state .emulator --type lowEnergyAgentOpened --user alice
+ *     npx notification-subscriber emulator --allow-insecure-loopback
+ *     npx tsx --env-file=.emulator/env develop-with-emulator.mts
+ *     npx notification-subscriber notify --type lowEnergyAgentOpened --user alice
  */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -17,7 +17,7 @@ import { DeliveryReceiver, NotificationClient, toNodeHandler } from 'notificatio
 import { startEmulator } from 'notification-subscriber/emulator'
 
 // An emulator calls this address. The service needs a public `https:` address (docs/command-line.md, Callbacks to a laptop).
-// `--write-env` also writes a CALLBACK_TOKEN.
+// The file has a CALLBACK_TOKEN, too.
 const { CALLBACK_TOKEN: callbackToken = randomBytes(24).toString('base64url'), PORT: port = '3000' } =
   process.env
 const { NOTIFICATION_BASE_URL, CALLBACK_URL: callbackUrl = `http://127.0.0.1:${port}/notifications` } =
@@ -31,7 +31,7 @@ const receiver = new DeliveryReceiver({ secrets: { token: callbackToken } }).onA
 const server = createServer(toNodeHandler(receiver)).listen(Number(port), '127.0.0.1')
 await once(server, 'listening')
 
-// emulator.env sets NOTIFICATION_BASE_URL and the variables beside it: NOTIFICATION_CA_FILE trusts the emulator's certificate.
+// .emulator/env sets NOTIFICATION_BASE_URL and the variables beside it: NOTIFICATION_CA_FILE trusts the emulator's certificate.
 const options = { allowInsecureLoopback: true }
 await using emulator = NOTIFICATION_BASE_URL ? undefined : await startEmulator({ ...options, page: true })
 await using client = emulator
@@ -51,7 +51,7 @@ console.log(
 console.log(
   emulator
     ? `  open ${emulator.pageUrl} and send a notification to alice`
-    : '  npx notification-subscriber notify --state .emulator --type lowEnergyAgentOpened --user alice',
+    : '  npx notification-subscriber notify --type lowEnergyAgentOpened --user alice',
 )
 
 await new Promise((resolve) => process.on('SIGINT', resolve).on('SIGTERM', resolve))

@@ -7,7 +7,7 @@ import { messageOf } from '../shared/text.js'
 import { parseJson } from '../shared/validation.js'
 import { UsageError } from './command.js'
 
-export const defaultFolder = '.notification-emulator'
+export const defaultFolder = '.emulator'
 
 const weekMs = 7 * 24 * 60 * 60 * 1000
 
@@ -26,7 +26,7 @@ const stateSchema = z.object({
 export type EmulatorState = z.infer<typeof stateSchema>
 
 export const caFileIn = (folder: string) => resolve(folder, 'ca.pem')
-export const envFileIn = (folder: string) => join(folder, 'emulator.env')
+export const envFileIn = (folder: string) => join(folder, 'env')
 
 /** What the last start left, if there is a folder with a state that can be used. */
 export async function loadState(folder: string): Promise<EmulatorState | undefined> {
@@ -44,7 +44,7 @@ export async function saveState(
   const files = {
     'state.json': JSON.stringify(state, null, 2),
     'ca.pem': state.ca,
-    'emulator.env': `# Written by notification-subscriber emulator, anew at each start.\n${lines.join('')}`,
+    env: `# Written by notification-subscriber emulator, anew at each start.\n${lines.join('')}`,
     '.gitignore': '*\n',
   }
   try {

@@ -119,7 +119,7 @@ export class FaultPlan {
   }
 }
 
-/** A broken connection, as `fetch` reports it. The HTTPS server destroys the socket, msw answers with a network error. */
+/** A broken connection, as `fetch` reports it. The HTTPS server destroys the socket. */
 export class ConnectionReset extends TypeError {
   /** @param reason - why the connection broke, for the emulator's own record of the request */
   constructor(readonly reason: string) {

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, inject, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { strictest } from '../support/strictest.js'
 import { end, node, project, tool, writeJson } from './support/project.js'
 
@@ -75,14 +75,4 @@ export const receiver = new DeliveryReceiver({ secrets: { token: 'a-secret-of-te
   const compilerOptions = { ...settingsOfAll, lib: ['es2023', 'dom'], types: [], module: 'nodenext' }
   await writeJson(folder, 'tsconfig.json', { compilerOptions, files: ['small.ts'] })
   await node(folder, tool(`${typescript}/bin/tsc`))
-})
-
-test('where msw is installed, the handlers have its types', async () => {
-  const folder = await project(['typed-msw.ts'], inject('withMsw'))
-  await writeJson(folder, 'package.json', { type: 'module' })
-  // The declarations of msw's own dependencies are not ours to check.
-  const compilerOptions = { ...settingsOfAll, module: 'nodenext', skipLibCheck: true }
-  await writeJson(folder, 'tsconfig.json', { compilerOptions })
-  await node(folder, tool('typescript/bin/tsc'))
-  expect(await node(folder, 'compiled/typed-msw.js')).toBe(`${end}\n`)
 })

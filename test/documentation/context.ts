@@ -98,7 +98,6 @@ export const context: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/emulator/emulator.ts: injectFault': ['emulator', 'subscriptionId'],
   'src/emulator/emulator.ts: on': ['emulator'],
-  'src/emulator/msw.ts: emulatorHandlers': ['emulator'],
   'src/errors.ts: NotificationError': ['client', 'wanted as input'],
   'src/keeper/subscription-keeper.ts: SubscriptionKeeper': [
     'client',

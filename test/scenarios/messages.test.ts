@@ -1,6 +1,6 @@
 /** What a user reads who gives something wrong: all of it side by side, so that it can be read as one voice. */
 import { NotificationClient, NotificationError } from 'notification-subscriber'
-import { type Emulator, emulatorHandlers, startEmulator } from 'notification-subscriber/emulator'
+import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { redisStore } from 'notification-subscriber/redis'
 import { DeliverySpool } from 'notification-subscriber/spool'
 import {
@@ -247,10 +247,7 @@ test('messages about the options of the emulator, and of what it is asked for', 
     'a payload of a class': notify({ payload: new Map() }),
     'a fault of no operation': inject('delete', { status: 503 }),
     'no fault': inject('create'),
-    'a misspelt option of the handlers': () =>
-      emulatorHandlers(emulator, { all: () => 1 }, any({ baseURL: 'https://n.example.com' })),
     'a misspelt option of a fault': inject('create', { status: 503 }, { time: 2 }),
-    'no http of msw': () => emulatorHandlers(emulator, any(undefined), { baseUrl: 'nowhere' }),
   })
 })
 

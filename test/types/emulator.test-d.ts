@@ -1,10 +1,5 @@
 import type { NotificationClientOptions } from 'notification-subscriber'
-import {
-  type Emulator,
-  emulatorHandlers,
-  type RecordedCallback,
-  type RecordedRequest,
-} from 'notification-subscriber/emulator'
+import type { Emulator, RecordedCallback, RecordedRequest } from 'notification-subscriber/emulator'
 import { describe, expectTypeOf, test } from 'vitest'
 
 declare const emulator: Emulator
@@ -41,10 +36,5 @@ describe('the emulator', () => {
     emulator.injectFault('callback', { malformedBody: true })
     // @ts-expect-error Only a fault of callbacks is for one subscription.
     emulator.injectFault('create', { status: 503 }, { subscriptionId: 1 })
-  })
-
-  test('makes handlers of the type that msw has', () => {
-    const http = { all: (_address: RegExp, _resolver: unknown) => 'handler' as const }
-    expectTypeOf(emulatorHandlers(emulator, http)).toEqualTypeOf<'handler'[]>()
   })
 })

@@ -1,9 +1,7 @@
 /**
  * The certificates that the emulator makes at its start (RFC 5280): an authority that only its tests trust, and one
- * certificate for loopback that the authority signed.
- *
- * Node.js can sign, but not write, certificates. `@oslojs/asn1` does the DER encoding because it is small: full X.509
- * libraries are ten times as large as the rest of the emulator.
+ * certificate for loopback that the authority signed. Node.js can sign, but not write, certificates: the few kinds of DER
+ * (X.690) in them are written here.
  */
 import {
   createHash,
@@ -14,21 +12,6 @@ import {
   X509Certificate,
 } from 'node:crypto'
 import { isIP } from 'node:net'
-import {
-  ASN1BitString,
-  ASN1Boolean,
-  ASN1Class,
-  type ASN1Encodable,
-  ASN1EncodableSequence,
-  ASN1EncodableSet,
-  ASN1Form,
-  ASN1Integer,
-  ASN1ObjectIdentifier,
-  ASN1OctetString,
-  ASN1UTF8String,
-  encodeASN1,
-  encodeObjectIdentifier,
-} from '@oslojs/asn1'
 
 /** A private key and the certificate for it, both as PEM. */
 export interface KeyAndCertificate {
@@ -88,7 +71,7 @@ export function serverCertificate(
   return createCertificate(signer, server, validity, [
     extension(oid.basicConstraints, sequence(), critical),
     extension(oid.keyUsage, keyUsage.digitalSignature, critical),
-    extension(oid.extendedKeyUsage, sequence(objectId(oid.serverAuth))),
+    extension(oid.extendedKeyUsage, sequence(oid.serverAuth)),
     extension(oid.subjectAltName, sequence(...hosts.map(nameOf))),
   ])
 }
@@ -98,14 +81,14 @@ function monthFrom(from: number): readonly [number, number] {
 }
 
 /** RFC 5280 section 4.2.1.6: 2 is a DNS name, 7 an IP address. */
-function nameOf(host: string): ASN1Encodable {
+function nameOf(host: string): Buffer {
   switch (isIP(host)) {
     case 4:
-      return implicit(7, Buffer.from(host.split('.').map(Number)))
+      return der(0x87, Buffer.from(host.split('.').map(Number)))
     case 6:
-      return implicit(7, bytesOfIpv6(host))
+      return der(0x87, bytesOfIpv6(host))
     default:
-      return implicit(2, Buffer.from(host, 'ascii'))
+      return der(0x82, Buffer.from(host))
   }
 }
 
@@ -123,87 +106,73 @@ function createCertificate(
   issuer: Holder,
   subject: Holder,
   validity: readonly [from: number, until: number],
-  extensions: readonly ASN1Encodable[],
+  extensions: readonly Buffer[],
 ): string {
-  const algorithm = sequence(objectId(oid.ecdsaWithSha256))
+  const algorithm = sequence(oid.ecdsaWithSha256)
   const identifiers = [
-    extension(oid.subjectKeyIdentifier, new ASN1OctetString(keyIdentifier(subject))),
-    extension(oid.authorityKeyIdentifier, sequence(implicit(0, keyIdentifier(issuer)))),
+    extension(oid.subjectKeyIdentifier, octets(keyIdentifier(subject))),
+    extension(oid.authorityKeyIdentifier, sequence(der(0x80, keyIdentifier(issuer)))),
   ]
   const tbsCertificate = sequence(
-    explicit(0, new ASN1Integer(2n)), // version 3
-    new ASN1Integer(BigInt(`0x01${randomBytes(15).toString('hex')}`)),
+    der(0xa0, der(0x02, Buffer.of(2))), // version 3
+    der(0x02, Buffer.of(1), randomBytes(15)), // serial number
     algorithm,
     distinguishedName(issuer.name),
     sequence(...validity.map(utcTime)),
     distinguishedName(subject.name),
-    // The encoder writes the header again: of the key of a P-256 pair, one byte of tag and one of length.
-    value(ASN1Class.Universal, ASN1Form.Constructed, 16, publicKeyOf(subject).subarray(2)),
-    explicit(3, sequence(...extensions, ...identifiers)),
+    publicKeyOf(subject),
+    der(0xa3, sequence(...extensions, ...identifiers)),
   )
-  const signature = sign('sha256', encodeASN1(tbsCertificate), issuer.privateKey)
-  const der = encodeASN1(
-    sequence(tbsCertificate, algorithm, new ASN1BitString(signature, signature.length * 8)),
-  )
-  return new X509Certificate(der).toString()
+  const signature = der(0x03, Buffer.of(0), sign('sha256', tbsCertificate, issuer.privateKey))
+  return new X509Certificate(sequence(tbsCertificate, algorithm, signature)).toString()
 }
+
+/** A tag, the length, and the contents, which may be of several parts; none here is longer than 64 KiB. */
+function der(tag: number, ...parts: readonly Uint8Array[]): Buffer {
+  const contents = Buffer.concat(parts)
+  const { length } = contents
+  const lengthBytes =
+    length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff]
+  return Buffer.concat([Buffer.of(tag, ...lengthBytes), contents])
+}
+
+const sequence = (...parts: readonly Uint8Array[]) => der(0x30, ...parts)
+const octets = (contents: Uint8Array) => der(0x04, contents)
+const objectId = (hex: string) => der(0x06, Buffer.from(hex, 'hex'))
 
 const oid = {
-  ecdsaWithSha256: '1.2.840.10045.4.3.2',
-  commonName: '2.5.4.3',
-  subjectKeyIdentifier: '2.5.29.14',
-  keyUsage: '2.5.29.15',
-  subjectAltName: '2.5.29.17',
-  basicConstraints: '2.5.29.19',
-  authorityKeyIdentifier: '2.5.29.35',
-  extendedKeyUsage: '2.5.29.37',
-  serverAuth: '1.3.6.1.5.5.7.3.1',
+  ecdsaWithSha256: objectId('2a8648ce3d040302'),
+  commonName: objectId('550403'),
+  subjectKeyIdentifier: objectId('551d0e'),
+  keyUsage: objectId('551d0f'),
+  subjectAltName: objectId('551d11'),
+  basicConstraints: objectId('551d13'),
+  authorityKeyIdentifier: objectId('551d23'),
+  extendedKeyUsage: objectId('551d25'),
+  serverAuth: objectId('2b06010505070301'),
 } as const
 
-/** RFC 5280 section 4.2.1.3: DER omits the zero bits at the end of a bit string (X.690 section 11.2.2). */
+/** RFC 5280 section 4.2.1.3, as bit strings: how many bits at the end are unused, then the bits. */
 const keyUsage = {
-  digitalSignature: new ASN1BitString(Buffer.from([0x80]), 1),
-  keyCertSignAndCrlSign: new ASN1BitString(Buffer.from([0x06]), 7),
-}
-
-function sequence(...elements: ASN1Encodable[]): ASN1Encodable {
-  return new ASN1EncodableSequence(elements)
-}
-
-function objectId(dotted: string): ASN1Encodable {
-  return new ASN1ObjectIdentifier(encodeObjectIdentifier(dotted))
+  digitalSignature: der(0x03, Buffer.of(7, 0x80)),
+  keyCertSignAndCrlSign: der(0x03, Buffer.of(1, 0x06)),
 }
 
 /** An extension is not critical by default, and DER forbids writing a default. */
-const critical = new ASN1Boolean(true)
+const critical = der(0x01, Buffer.of(0xff))
 
-function extension(id: string, content: ASN1Encodable, ...isCritical: ASN1Encodable[]): ASN1Encodable {
-  return sequence(objectId(id), ...isCritical, new ASN1OctetString(encodeASN1(content)))
+function extension(id: Buffer, content: Buffer, ...isCritical: Buffer[]): Buffer {
+  return sequence(id, ...isCritical, octets(content))
 }
 
-/** A value inside another tag. */
-function explicit(tag: number, inner: ASN1Encodable): ASN1Encodable {
-  return value(ASN1Class.ContextSpecific, ASN1Form.Constructed, tag, encodeASN1(inner))
-}
-
-/** A value with another tag in place of its own. */
-function implicit(tag: number, contents: Uint8Array): ASN1Encodable {
-  return value(ASN1Class.ContextSpecific, ASN1Form.Primitive, tag, contents)
-}
-
-function value(type: ASN1Class, form: ASN1Form, tag: number, contents: Uint8Array): ASN1Encodable {
-  return { class: type, form, tag, contents: () => contents }
-}
-
-function distinguishedName(commonName: string): ASN1Encodable {
-  const attribute = sequence(objectId(oid.commonName), new ASN1UTF8String(Buffer.from(commonName)))
-  return sequence(new ASN1EncodableSet([attribute]))
+function distinguishedName(commonName: string): Buffer {
+  return sequence(der(0x31, sequence(oid.commonName, der(0x0c, Buffer.from(commonName)))))
 }
 
 /** RFC 5280 section 4.1.2.5: `YYMMDDHHMMSSZ`. */
-function utcTime(epochMs: number): ASN1Encodable {
+function utcTime(epochMs: number): Buffer {
   const digits = new Date(epochMs).toISOString().replace(/^..|[-:T]|\.\d+/g, '')
-  return value(ASN1Class.Universal, ASN1Form.Primitive, 23, Buffer.from(digits))
+  return der(0x17, Buffer.from(digits))
 }
 
 /** RFC 5280 section 4.2.1.2 leaves the method open; this is a digest over the whole public key structure. */

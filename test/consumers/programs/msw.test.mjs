@@ -3,13 +3,15 @@ import assert from 'node:assert/strict'
 import { http } from 'msw'
 import { setupServer } from 'msw/node'
 import { NotificationClient } from 'notification-subscriber'
-import { emulatorHandlers, startEmulator } from 'notification-subscriber/emulator'
+import { startEmulator } from 'notification-subscriber/emulator'
 
 test('the emulator answers on msw', async () => {
   const baseUrl = 'https://notifications.example.com'
   const authUrl = 'https://auth.acme.example.com'
   const emulator = await startEmulator({ domain: 'acme', clientId: 'id', clientSecret: 'secret' })
-  const server = setupServer(...emulatorHandlers(emulator, http, { baseUrl, authUrl }))
+  const server = setupServer(
+    http.all('*', ({ request }) => emulator.fetch(request).catch(() => Response.error())),
+  )
   server.listen({ onUnhandledRequest: 'error' })
   const client = new NotificationClient({
     baseUrl,

@@ -4,7 +4,7 @@ import Keyv from 'keyv'
 import { http } from 'msw-3'
 import { setupServer } from 'msw-3/node'
 import { NotificationClient } from 'notification-subscriber'
-import { emulatorHandlers, startEmulator } from 'notification-subscriber/emulator'
+import { startEmulator } from 'notification-subscriber/emulator'
 import { Agent } from 'undici-8'
 
 const subscription = {
@@ -29,7 +29,9 @@ assert.equal(emulator.requests.filter(({ operation }) => operation === 'token').
 await dispatcher.close()
 
 const addresses = { baseUrl: 'https://notifications.example.com', authUrl: 'https://auth.acme.example.com' }
-const server = setupServer(...emulatorHandlers(emulator, http, addresses))
+const server = setupServer(
+  http.all('*', ({ request }) => emulator.fetch(request).catch(() => Response.error())),
+)
 server.listen({ onUnhandledRequest: 'error' })
 const mocked = new NotificationClient({
   baseUrl: addresses.baseUrl,

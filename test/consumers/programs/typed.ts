@@ -9,7 +9,7 @@ import {
   SubscriptionConflictError,
 } from 'notification-subscriber'
 import * as emulatorDoor from 'notification-subscriber/emulator'
-import { type Emulator, emulatorHandlers, startEmulator } from 'notification-subscriber/emulator'
+import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import {
   ConfigurationError,
   DeliveryReceiver,
@@ -54,8 +54,6 @@ async function main(): Promise<void> {
 
   // @ts-expect-error: there is no such option.
   assert.throws(() => new NotificationClient({ ...options, timeout: 5 }), ConfigurationError)
-  // @ts-expect-error: msw is not installed here, and nothing looks for it.
-  assert.throws(() => emulatorHandlers(emulator), ConfigurationError)
   // @ts-expect-error: a type, whose values `startEmulator` makes.
   assert.throws(() => new emulatorDoor.Emulator(), TypeError)
 
