@@ -2,7 +2,6 @@
 import { NotificationClient } from '../client/notification-client.js'
 import type { CallOptions } from '../client/options.js'
 import { ConfigurationError, InvalidRequestError, type Issue, NotificationError } from '../errors.js'
-import type { Logger } from '../logger.js'
 import { formatIssues, sentenceAbout } from '../shared/validation.js'
 import { type CommandContext, CommandFailure, UsageError } from './command.js'
 import { type Interruption, onInterruption } from './signals.js'
@@ -19,19 +18,19 @@ const afterNoAnswer = {
 /**
  * Calls the service with a client from the environment.
  *
- * @param options.flagOf - the flag that sets what an issue is about
+ * @param flagOf - the flag that sets what an issue is about
  * @throws `UsageError` if nothing was sent, because variables or flags are wrong; `CommandFailure` for every other failure
  */
 export async function callService<Result>(
   operation: keyof typeof afterNoAnswer,
   { env, terminal }: CommandContext,
   call: (client: NotificationClient, options: CallOptions) => Promise<Result>,
-  { flagOf = String, logger }: { flagOf?: (path: Issue['path']) => string; logger?: Logger } = {},
+  flagOf: (path: Issue['path']) => string = String,
 ): Promise<Result> {
   const abort = new AbortController()
   const stopListening = onInterruption((interruption) => abort.abort(interruption))
   try {
-    await using client = NotificationClient.fromEnv({ allowInsecureLoopback: true, logger }, env)
+    await using client = NotificationClient.fromEnv({ allowInsecureLoopback: true }, env)
     return await call(client, { signal: abort.signal })
   } catch (error) {
     if (abort.signal.aborted) {

@@ -131,12 +131,12 @@ async function checkService(steps: Steps, env: Environment): Promise<boolean> {
   })
   if (client === undefined) return false
   await using open = client
-  const hasToken = isBasic(env) || (await steps.run('Token', () => checkToken(open, env)))
+  const hasToken = isBasic(env) || (await steps.run('Token', () => checkToken(open)))
   return hasToken && steps.run('Authorization', () => checkAuthorization(env))
 }
 
-async function checkToken(client: NotificationClient, env: Environment): Promise<string> {
-  const claims = claimsOf(await client.getAccessToken(), env)
+async function checkToken(client: NotificationClient): Promise<string> {
+  const claims = claimsOf(await client.getAccessToken())
   if (claims === undefined) return 'issued, but not a JWT: only the service can read it'
   if (!hasExpired(claims)) return describeClaims(claims)
   throw new Finding(`it has expired already: ${describeClaims(claims)}`, compareClocks)

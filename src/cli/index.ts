@@ -22,7 +22,7 @@ const help = `Usage: notification-subscriber <command> [flags]
   emulator     runs the notification service on this machine, with a page in the browser
   notify       sends a notification through a running emulator
   check        checks the configuration in NOTIFICATION_*, your callback URL, and how the service behaves
-  token        requests an access token, and shows its lifetime and claims
+  token        requests an access token, and shows its claims
   subscribe    creates a subscription, and prints its ID
   update       changes the parameters of a subscription
   unsubscribe  ends a subscription

@@ -47,7 +47,7 @@ Creates a subscription with the credentials in NOTIFICATION_*, and prints its ID
       'create',
       { env, terminal },
       (client, options) => client.createSubscription(input, options),
-      { flagOf: (path) => flagOf(path, input) },
+      (path) => flagOf(path, input),
     )
     terminal.event('subscribed', { subscriptionId })
     const names = excerpt(input.usernames.join(', '), 200)
@@ -79,7 +79,7 @@ ${parameterHelp}${sharedHelp} "updated"`,
       'update',
       { env, terminal },
       (client, options) => client.updateSubscriptionParameters(subscriptionId, { parameters }, options),
-      { flagOf: (path) => flagOf(path, {}) },
+      (path) => flagOf(path, {}),
     )
     terminal.event('updated', { subscriptionId })
     const names = excerpt(Object.keys(parameters).join(', '), 200)

@@ -1,9 +1,6 @@
 /** `notification-subscriber token`: requests an access token, and shows what it says. */
-import { basicAuthorization } from '../auth/token-request.js'
-import { type Environment, isBasic } from '../client/environment.js'
+import { isBasic } from '../client/environment.js'
 import { durationInWords } from '../emulator/words.js'
-import type { Logger } from '../logger.js'
-import { redact } from '../shared/redact.js'
 import { excerpt } from '../shared/text.js'
 import { parseJson } from '../shared/validation.js'
 import { callService } from './call.js'
@@ -13,7 +10,7 @@ export const tokenCommand = commandOf({
   name: 'token',
   help: `Usage: notification-subscriber token [flags]
 
-Requests an access token with the variables NOTIFICATION_*, and shows its lifetime and claims. The token itself is a
+Requests an access token with the variables NOTIFICATION_*, and shows its claims. The token itself is a
 secret, and terminals and the logs of builds keep what they show: it is printed only with --print-token.
 
   --print-token  prints the token and nothing else, for a request of your own:
@@ -27,20 +24,12 @@ secret, and terminals and the logs of builds keep what they show: it is printed 
         'There is no token for a user name and a password: set NOTIFICATION_CLIENT_ID and NOTIFICATION_CLIENT_SECRET instead',
       )
     }
-    let expiresInMs: number | undefined
-    // The lifetime that the authorization server gives is only logged.
-    const info = (fields: { expiresInMs?: number }) => {
-      expiresInMs ??= fields.expiresInMs
-    }
-    const token = await callService(
-      'token',
-      { env, terminal },
-      (client, options) => client.getAccessToken(options),
-      { logger: { ...silent, info } },
+    const token = await callService('token', { env, terminal }, (client, options) =>
+      client.getAccessToken(options),
     )
-    const claims = claimsOf(token, env)
+    const claims = claimsOf(token)
     const accessToken = isPrinted ? token : undefined
-    terminal.event('token', { type: 'Bearer', expiresInMs, ...claims, accessToken })
+    terminal.event('token', { type: 'Bearer', ...claims, accessToken })
     if (isPrinted) {
       terminal.line(token)
       return 0
@@ -50,29 +39,23 @@ secret, and terminals and the logs of builds keep what they show: it is printed 
         `✘ The token has expired already: ${describeClaims(claims)}\n  → ${compareClocks}`,
       )
     }
-    const valid = expiresInMs === undefined ? '' : `, valid for ${durationInWords(expiresInMs)}`
     const content = claims === undefined ? 'not a JWT: only the service can read it' : describeClaims(claims)
-    terminal.success(`Bearer token${valid}: ${content}`)
+    terminal.success(`Bearer token: ${content}`)
     return 0
   },
 })
 
 export const compareClocks = "Compare this machine's clock with that of the authorization server"
 
-const silent = { debug() {}, info() {}, warn() {}, error() {} } satisfies Logger
-
 /** `exp` is in seconds since 1970. */
 export type TokenClaims = NonNullable<ReturnType<typeof claimsOf>>
 
-/** The unverified claims (RFC 7519), with texts cut and without the client secret; `undefined` if the token is no JWT. */
-export function claimsOf(token: string, env: Environment) {
+/** The unverified claims (RFC 7519), with texts cut; `undefined` if the token is no JWT. */
+export function claimsOf(token: string) {
   const payload = parseJson(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'))
   if (payload === undefined) return undefined
   const { iss, azp, exp, scope }: Record<string, unknown> = Object(payload)
-  const { NOTIFICATION_CLIENT_ID: id = '', NOTIFICATION_CLIENT_SECRET: secret = '' } = env
-  const { secrets } = basicAuthorization(id, secret)
-  const text = (claim: unknown) =>
-    typeof claim === 'string' ? excerpt(redact(claim, secrets), 200) : undefined
+  const text = (claim: unknown) => (typeof claim === 'string' ? excerpt(claim, 200) : undefined)
   return {
     iss: text(iss),
     azp: text(azp),

@@ -100,12 +100,6 @@ type HistoryEvent =
   | (Extract<SubscriptionChange, { kind: 'ended' }> & { readonly at: number })
   | { readonly kind: 'tokens-revoked'; readonly at: number }
 
-/** An entry or an active subscription that is new or was changed; neither if only the pending faults were. */
-export interface Change {
-  readonly entry?: HistoryEntry
-  readonly subscription?: SubscriptionRecord
-}
-
 /** Entries of each kind that are kept. */
 const keptEntries = 1_000
 const keptCharacters = 16 * 1024
@@ -118,7 +112,6 @@ export class Activity {
   readonly #history = new Map<number, HistoryEntry>()
   readonly #numbers = new Map<HistoryEvent['kind'], number[]>()
   readonly #counts = { token: 0, create: 0, update: 0, unsubscribe: 0, unknown: 0 }
-  readonly #watchers = new Set<(change: Change) => void>()
   readonly #emitter = new EventEmitter().setMaxListeners(0)
   readonly #lastIds = { entry: 0, request: 0, callback: 0 }
 
@@ -138,7 +131,7 @@ export class Activity {
   subscriptionChanged(change: SubscriptionChange): void {
     const { kind, subscription } = change
     if (kind === 'ended') this.#add({ ...change, at: Date.now() })
-    else this.#announce({ subscription })
+    else this.changed()
     if (kind === 'created') this.#emit('created', subscription)
     if (kind === 'ended') this.#emit('ended', subscription, change.reason)
   }
@@ -147,8 +140,9 @@ export class Activity {
     this.#add({ kind: 'tokens-revoked', at: Date.now() })
   }
 
-  faultsChanged(): void {
-    this.#announce({})
+  /** An entry, an active subscription or the pending faults changed. */
+  changed(): void {
+    this.#emitter.emit('changed')
   }
 
   /** The kept requests, the newest last. */
@@ -174,10 +168,10 @@ export class Activity {
     return this.#history.get(number)
   }
 
-  /** Calls `watcher` with every change, until the returned function is called. */
-  watch(watcher: (change: Change) => void): () => void {
-    this.#watchers.add(watcher)
-    return () => void this.#watchers.delete(watcher)
+  /** Calls `watcher` at every change, until the returned function is called. */
+  watch(watcher: () => void): () => void {
+    this.#emitter.on('changed', watcher)
+    return () => void this.#emitter.off('changed', watcher)
   }
 
   /** See `Emulator.on`. */
@@ -211,7 +205,7 @@ export class Activity {
       const durationMs = Math.round(performance.now() - startedSince)
       const entry = { number, ...eventOf({ ...ended, durationMs }) }
       if (this.#history.has(number)) this.#history.set(number, entry)
-      this.#announce({ entry })
+      this.changed()
       if (entry.kind === 'request') this.#emit('request', entry.record)
       if (entry.kind === 'callback') this.#emit('callback', entry.record)
     }
@@ -223,14 +217,9 @@ export class Activity {
     this.#numbers.set(event.kind, numbers)
     numbers.push(number)
     if (numbers.length > keptEntries) this.#history.delete(numbers.shift() ?? 0)
-    const entry = { number, ...event }
-    this.#history.set(number, entry)
-    this.#announce({ entry })
+    this.#history.set(number, { number, ...event })
+    this.changed()
     return number
-  }
-
-  #announce(change: Change): void {
-    for (const watcher of [...this.#watchers]) watcher(change)
   }
 }
 

@@ -105,7 +105,7 @@ export class Emulator {
   readonly #tokens: TokenIssuer
   readonly #activity = new Activity()
   readonly #store = new SubscriptionStore((change) => this.#activity.subscriptionChanged(change))
-  readonly #faults = new FaultPlan(() => this.#activity.faultsChanged())
+  readonly #faults = new FaultPlan(() => this.#activity.changed())
   readonly #closing = new AbortController()
   #page: PageServer | undefined
   #closed: Promise<void> | undefined
