@@ -54,8 +54,6 @@ describe('notification-subscriber emulator', () => {
     expect(await running.line(/request/)).toMatch(
       /^\d\d:\d\d:\d\d {2}request {3}GET {2}\/no\?… {2}404 {2}\d+ ms, not_found$/,
     )
-    // npx passes on the signal of a terminal: it arrives twice.
-    running.child.kill('SIGINT')
     running.child.kill('SIGINT')
     const { code, stdout, stderr } = await running.finished
     expect([code, stderr]).toEqual([0, ''])

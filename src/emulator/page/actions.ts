@@ -31,7 +31,10 @@ const faultSchema = z.object({
   operation: z.unknown(),
   fault: z.preprocess(jsonIn, z.unknown()),
   // Not `z.coerce.number()`, which refuses `Infinity`.
-  times: z.unknown().transform((times = 1) => Number(times)),
+  times: z
+    .unknown()
+    .optional()
+    .transform((times = 1) => Number(times)),
   subscriptionId: id.optional(),
 })
 
