@@ -1,10 +1,9 @@
 /** The options of the emulator, and their defaults. */
 import { randomBytes, X509Certificate } from 'node:crypto'
-import { isIP } from 'node:net'
 import { createSecureContext } from 'node:tls'
 import * as z from 'zod'
 import { framingHeaders, headerName } from '../shared/headers.js'
-import { endpoints, type Routes, resolvedRoute, routesSchema } from '../shared/routes.js'
+import { type Routes, routesSchema } from '../shared/routes.js'
 import { thrownBy } from '../shared/text.js'
 import { configurationError, validate } from '../shared/validation.js'
 import { maxDelayMs } from '../shared/waits.js'
@@ -89,8 +88,6 @@ const tlsSchema = z.strictObject({ key: z.string(), cert: certificate }).superRe
   context.addIssue({ code: 'custom', path: ['key'], message })
 })
 
-const hostName = /^[a-z\d]([a-z\d-]*[a-z\d])?(\.[a-z\d]([a-z\d-]*[a-z\d])?)*$/i
-
 const portRule = 'must be a port number from 0 to 65535, where 0 takes any free one'
 const port = z.int(portRule).min(0, portRule).max(65_535, portRule)
 
@@ -131,14 +128,14 @@ const optionsSchema = z
       .default(['UserData']),
     callbackTimeoutMs: z.int().min(1).max(maxDelayMs).default(5_000),
     callbackCa: z.string().refine(isCertificate, 'is not a PEM certificate').optional(),
-    routes: routesSchema().superRefine(refuseAmbiguity).optional(),
+    routes: routesSchema().optional(),
     allowInsecureLoopback: z.boolean().default(false),
     port: port.default(0),
     page: z.preprocess(
       (page) => (page === true ? {} : page === false ? undefined : page),
       pageSchema.optional(),
     ),
-    host: z.string().refine(canBeInUrl, 'must be an IP address or a host name').default('127.0.0.1'),
+    host: z.string().min(1).default('127.0.0.1'),
     tls: tlsSchema.optional(),
     ca: certificate.optional(),
   })
@@ -150,24 +147,6 @@ const optionsSchema = z
 /** @throws `ConfigurationError` with every problem found */
 export function resolveOptions(options: EmulatorOptions): ResolvedEmulatorOptions {
   return validate(optionsSchema, options, configurationError('The emulator cannot start with these options'))
-}
-
-/** Each operation must have its own method and path. */
-function refuseAmbiguity(routes: Routes, context: z.RefinementCtx): void {
-  const spelled = ({ method, path }: { method: string; path: string }) => `${method} ${path}`
-  const taken = new Map([[spelled(endpoints.create), 'create']])
-  for (const operation of ['unsubscribe', 'update'] as const) {
-    const route = spelled(resolvedRoute(operation, routes[operation]))
-    const other = taken.get(route)
-    const message = `has the method and path of ${other}: the emulator could not distinguish them`
-    if (other !== undefined) context.addIssue({ code: 'custom', path: [operation], message })
-    taken.set(route, operation)
-  }
-}
-
-/** An IPv6 address with a zone, such as `fe80::1%eth0`, cannot be in a URL. */
-function canBeInUrl(host: string): boolean {
-  return (isIP(host) !== 0 && !host.includes('%')) || hostName.test(host)
 }
 
 function randomSecret(): string {

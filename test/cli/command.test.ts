@@ -39,7 +39,7 @@ const mistakes: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['--port', 'x'],
     ['--port', '65536'],
     ['--page-port', '80a'],
-    ['--host', 'https://x'],
+    ['--host', 'no host'],
     ['--callback-ca', '/nowhere/ca.pem'],
     ['--callback-ca', 'package.json'],
   ],
