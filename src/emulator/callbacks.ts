@@ -55,10 +55,10 @@ export class Callbacks {
     const { id: notificationId, type, username } = notification
     const recipients = this.#parts.store.matching(category, username)
     return Promise.all(
-      recipients.map(({ subscriptionId, callbackUrl }) =>
-        this.#deliver({ subscriptionId, callbackUrl, notificationId, type, username }, (parameters) => ({
+      recipients.map((recipient) =>
+        this.#deliver({ ...recipient, notificationId, type, username }, (parameters) => ({
           headers: { 'content-type': 'application/json', ...parameters },
-          body: bodyFor(subscriptionId),
+          body: bodyFor(recipient.subscriptionId),
         })),
       ),
     )

@@ -45,6 +45,8 @@ const failuresThatEndASubscription = 3
 export class SubscriptionStore {
   /** A subscription that changes is replaced. */
   readonly #active = new Map<number, SubscriptionRecord>()
+  /** Rule 1 as a data structure: at most one subscription, by its id, for a type with a user, and a callback URL. */
+  readonly #index = new Map<string, Map<string, number>>()
   readonly #onChange: (change: SubscriptionChange) => void
   #lastId = 0
 
@@ -69,6 +71,7 @@ export class SubscriptionStore {
     const subscription = this.#active.get(subscriptionId)
     if (subscription === undefined) return false
     this.#active.delete(subscriptionId)
+    for (const pair of pairsOf(subscription)) this.#index.get(pair)?.delete(subscription.callbackUrl)
     this.#onChange({ kind: 'ended', subscription, reason })
     return true
   }
@@ -93,10 +96,12 @@ export class SubscriptionStore {
   }
 
   /** The subscriptions that want notifications of this type for this user (docs/service.md, Delivery). */
-  matching(type: NotificationType, username: string): readonly SubscriptionRecord[] {
-    return this.list().filter(
-      ({ notificationTypes, usernames }) => notificationTypes.includes(type) && usernames.includes(username),
-    )
+  matching(
+    type: NotificationType,
+    username: string,
+  ): Pick<SubscriptionRecord, 'subscriptionId' | 'callbackUrl'>[] {
+    const byCallbackUrl = this.#index.get(pairOf(type, username)) ?? []
+    return Array.from(byCallbackUrl, ([callbackUrl, subscriptionId]) => ({ subscriptionId, callbackUrl }))
   }
 
   /** All active subscriptions, the oldest first. */
@@ -109,12 +114,11 @@ export class SubscriptionStore {
    * if it is identical to the request, rule 1 allows no other, and if not, the request is refused anyway.
    */
   #firstOverlap(request: SubscriptionRequest): SubscriptionRecord | undefined {
-    return this.list().find(
-      ({ callbackUrl, notificationTypes, usernames }) =>
-        callbackUrl === request.callbackUrl &&
-        notificationTypes.some((type) => request.notificationTypes.has(type)) &&
-        usernames.some((username) => request.usernames.has(username)),
-    )
+    for (const pair of pairsOf(request)) {
+      const overlapping = this.#index.get(pair)?.get(request.callbackUrl)
+      if (overlapping !== undefined) return this.#active.get(overlapping)
+    }
+    return undefined
   }
 
   #add({ notificationTypes, usernames, callbackUrl, parameters }: SubscriptionRequest): number {
@@ -128,6 +132,10 @@ export class SubscriptionStore {
       consecutiveFailures: 0,
     }
     this.#active.set(subscriptionId, subscription)
+    for (const pair of pairsOf(subscription)) {
+      const byCallbackUrl = this.#index.get(pair) ?? new Map()
+      this.#index.set(pair, byCallbackUrl.set(callbackUrl, subscriptionId))
+    }
     this.#onChange({ kind: 'created', subscription })
     return subscriptionId
   }
@@ -151,6 +159,17 @@ function isDuplicate(existing: SubscriptionRecord, request: SubscriptionRequest)
 
 function areEqual(existing: readonly string[], requested: ReadonlySet<string>): boolean {
   return existing.length === requested.size && existing.every((item) => requested.has(item))
+}
+
+/** A type with a user, as a key: no type has a space. */
+function pairOf(type: NotificationType, username: string): string {
+  return `${type} ${username}`
+}
+
+function* pairsOf(covers: SubscriptionRequest | SubscriptionRecord): Generator<string> {
+  for (const type of covers.notificationTypes) {
+    for (const username of covers.usernames) yield pairOf(type, username)
+  }
 }
 
 /** Names of headers that differ in case only are the same name. */

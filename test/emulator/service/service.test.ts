@@ -194,15 +194,10 @@ describe('the option `routes`: a service whose unsubscribe and update are elsewh
     },
   )
 
-  test.each<[Routes, string]>([
-    [{ update: { path: '/x' } }, 'routes.update.path'],
-    [{ update: { method: 'DELETE' } }, 'routes.update'],
-    [{ update: { method: 'POST', path: '/api/subscriptions', idField: 'id' } }, 'routes.update'],
-    [{ unsubscribe: { method: 'POST', path: '/api/subscriptions', idField: 'id' } }, 'routes.unsubscribe'],
-  ])('refuses routes that cannot work, or that are ambiguous: %j', async (routes, path) => {
-    await expect(startEmulator({ routes })).rejects.toMatchObject({
+  test('refuses a route without a place for the ID', async () => {
+    await expect(startEmulator({ routes: { update: { path: '/x' } } })).rejects.toMatchObject({
       code: 'CONFIGURATION',
-      issues: [{ path: path.split('.') }],
+      issues: [{ path: ['routes', 'update', 'path'] }],
     })
   })
 })

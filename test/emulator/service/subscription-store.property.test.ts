@@ -96,9 +96,8 @@ test('every sequence of requests and callbacks ends as a naive reading of the ta
             const matching = active.filter(
               (each) => each.notificationTypes.includes(type) && each.usernames.includes(user),
             )
-            const idsOf = (list: readonly { subscriptionId: number }[]) =>
-              new Set(list.map(({ subscriptionId }) => subscriptionId))
-            expect(idsOf(store.matching(type, user))).toEqual(idsOf(matching))
+            const shown = matching.map(({ subscriptionId, callbackUrl }) => ({ subscriptionId, callbackUrl }))
+            expect(new Set(store.matching(type, user))).toEqual(new Set(shown))
           }
         }
       }
