@@ -94,7 +94,3 @@ const isUnprocessed = oneOf(501, 505, 511)
  */
 export const isOutcomeOpen: Meaning = (status) =>
   oneOf(408)(status) || (isServerError(status) && !isUnprocessed(status))
-
-/** Shows how the service treats the request: not its load, its state or the credentials. */
-export const isAboutRequest: Meaning = (status) =>
-  !isAboutCredentials(status) && !isBusy(status) && (!isServerError(status) || oneOf(501)(status))
