@@ -2,7 +2,9 @@
 import { randomBytes } from 'node:crypto'
 import { routeVariable } from '../client/environment.js'
 import type { NotificationClient } from '../client/notification-client.js'
+import type { CallOptions } from '../client/options.js'
 import { NotificationError } from '../errors.js'
+import { isCreated } from '../shared/statuses.js'
 import { messageOf } from '../shared/text.js'
 import { mayHaveTakenEffect } from '../subscriptions/answer-errors.js'
 import type { CreateSubscriptionInput } from '../subscriptions/schemas.js'
@@ -32,11 +34,18 @@ export async function checkLifecycle(
     notificationTypes: ['behavioral', 'call-score'],
   } satisfies CreateSubscriptionInput
   let id = 0
+  let status = 0
+  const options: CallOptions = {
+    signal,
+    onResponse(response) {
+      status = response.status
+    },
+  }
   let mayExist = false
 
   const create = async () => {
     try {
-      const result = await client.tryCreateSubscription(input, { signal })
+      const result = await client.tryCreateSubscription(input, options)
       if (result.created) id = result.subscriptionId
       mayExist = true
       return result.created
@@ -45,16 +54,26 @@ export async function checkLifecycle(
       throw error
     }
   }
-  const conflict = (created: boolean) => must(!created, '201, and 409 is documented', '409')
+  const conflict = (created: boolean) => must(!created, `${status}, and 409 is documented`, '409')
   const calls: Readonly<Record<string, () => Promise<string>>> = {
-    Create: async () => must(await create(), '409 although it is new', `201 with subscription ${id}`),
+    Create: async () =>
+      must(
+        (await create()) && isCreated(status),
+        `${status}, and 201 is documented`,
+        `201 with subscription ${id}`,
+      ),
     Duplicate: async () => conflict(await create()),
     'Overlap with recreateIfExists': async () =>
-      conflict((await client.tryCreateSubscription(overlap, { signal })).created),
+      conflict((await client.tryCreateSubscription(overlap, options)).created),
     async Recreate() {
       const replaced = id
-      id = (await client.createSubscription(again, { signal })).subscriptionId
-      return must(id !== replaced, `the old subscription ${id}`, `201 with subscription ${id}`)
+      id = (await client.createSubscription(again, options)).subscriptionId
+      const isNew = id !== replaced && isCreated(status)
+      return must(
+        isNew,
+        `${status} with subscription ${id}, and 201 with a new one is documented`,
+        `201 with subscription ${id}`,
+      )
     },
     async Update() {
       await client.updateSubscriptionParameters(id, { parameters: { check: 'updated' } }, { signal })

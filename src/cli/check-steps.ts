@@ -24,15 +24,18 @@ export class Steps {
 
   /**
    * Runs a step, which resolves with what it found, and prints that, or the `Finding` or failed call that it throws.
-   * Resolves with whether it passed.
+   * Resolves with whether it did not fail.
    */
   async run(name: string, step: () => Promise<string>): Promise<boolean> {
     try {
       this.#print('passed', name, await step())
       return true
     } catch (error) {
-      if (error instanceof Finding) this.#print(error.outcome, name, error.message, error.next)
-      else if (error instanceof NotificationError) {
+      if (error instanceof Finding) {
+        this.#print(error.outcome, name, error.message, error.next)
+        return error.outcome === 'unknown'
+      }
+      if (error instanceof NotificationError) {
         // The message says what to do.
         this.#print('failed', name, inFlagsAndVariables(error.message))
       } else throw error

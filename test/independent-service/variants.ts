@@ -86,7 +86,7 @@ const wrongRoutes = (
   ] as const
 ).map(([name, service, status]): Variant => {
   const code = status === 404 ? 'SUBSCRIPTION_NOT_FOUND' : 'API'
-  const differs = ['Update', 'Unsubscribe', 'Unsubscribe the replaced one', 'Clean-up']
+  const differs = ['Update', 'Unsubscribe', 'Clean-up']
   return { name, service, wrongRoutes: { code, status }, differs }
 })
 
