@@ -52,23 +52,13 @@ describe('a text that shows a secret is blanked', () => {
     ['after what looks like the beginning of an escape', '41secret', 'got %41secret'],
     ['of a single character', '!', 'what!'],
     ['of three characters, escaped', 'a+b', 'got xa%2Bby'],
-    ['that a server cut off at its end', 'secret-value', 'got secret-v…'],
-    ['that a server cut off at its beginning', 'secret-value', 'got …et-value'],
-    ['that a server cut off, escaped', 'secret/value', 'got secret%2Fv…'],
     ['of which every character is a byte in a URL', 'key/', 'got %6b%65%79%2F'],
     ['in base64', 'key?', `got ${base64('key?')}`],
     ['in base64url', 'ÿþ?>?', `got ${base64url('ÿþ?>?')}`],
     ['in base64 before other bytes', 'key?', `got ${base64('key?\xff\xff')}`],
     ['in base64 in a form', 'sécr~~et??>', `got=${encodeURIComponent(base64('sécr~~et??>'))}`],
-    ['in base64, cut off', 'secret-value', `got ${base64('secret-value').slice(0, 8)}`],
   ])('%s', async (_name, password, echo) => {
     expect(await shown(echo, { password })).toBe(blank)
-  })
-
-  test('with a tab in JSON', async () => {
-    const parameters = { token: 'key\tof' }
-    expect(await shown('{"got":"key\\tof"}', { parameters })).toBe(blank)
-    expect(await shown('got key\\u0009of', { parameters })).toBe(blank)
   })
 
   test('one of several', async () => {
