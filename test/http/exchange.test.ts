@@ -184,7 +184,7 @@ describe.each(Object.entries(transports))('over %s', (_name, transport) => {
     const page =
       '<html><head><title>404 Not Found</title></head><body><center><h1>404 Not Found</h1></center>'
     const { client } = clientAnswered(404, [encode(page)], headers)
-    await expect(client.unsubscribe(7)).rejects.toMatchObject({ intermediary: 'nginx', body: page })
+    await expect(client.unsubscribe(7)).rejects.toMatchObject({ intermediary: expect.any(String), body: page })
   })
 
   test('a body that has more than 1 MiB when decompressed is not decompressed', async () => {
