@@ -2,7 +2,7 @@
 import { accessTokenOf, authorizerFor, type TokenAuthorizer } from '../auth/authorizer.js'
 import { ClosedError, NotificationError } from '../errors.js'
 import type { Transport } from '../http/exchange.js'
-import { fetchTransport } from '../http/fetch.js'
+import { dispatcherTransport, fetchTransport } from '../http/fetch.js'
 import {
   type Call,
   type CallSettings,
@@ -82,7 +82,11 @@ export class NotificationClient implements AsyncDisposable {
     const tenant = 'domain' in auth ? auth.domain : 'username' in auth ? auth.username : ''
     this.service = `${withoutEndingSlashes(baseUrl.href)} ${tenant}`.trim()
     this.#endpoints = new SubscriptionEndpoints({ baseUrl, routes, headers, allowInsecureLoopback })
-    this.#transport = fetch ? fetchTransport(fetch) : undiciTransport({ dispatcher, ca })
+    this.#transport = fetch
+      ? fetchTransport(fetch)
+      : dispatcher
+        ? dispatcherTransport(dispatcher)
+        : undiciTransport(ca)
     this.#retry = retryPolicy(valid.retry, defaultRetryPolicy)
     this.#timeoutMs = valid.timeoutMs ?? defaultTimeoutMs
     this.#log = logOf(valid.logger)

@@ -68,32 +68,13 @@ export const maxBodyBytes = 1024 * 1024
 /** How long the body of an answer that is no success may take to arrive, in milliseconds: its status is enough. */
 export const errorBodyMs = 2_000
 
-/** An answer whose body has arrived, and is decompressed if need be: some proxies compress what nobody asked them to. */
+/** An answer whose body has arrived. */
 export function responseOf(
   { header, status }: Pick<HttpResponse, 'status' | 'header'>,
   bytes: Uint8Array,
   bodyComplete: boolean,
 ): HttpResponse {
-  const encoding = header('content-encoding')
-  const content = encoding === undefined ? bytes : decompressed(bytes, encoding)
-  return { status, header, body: new TextDecoder().decode(content), bodyComplete }
-}
-
-/** The bytes as they are, if they are not compressed: `fetch` has decompressed them, and keeps the header. */
-function decompressed(bytes: Uint8Array, encoding: string): Uint8Array {
-  try {
-    const { brotliDecompressSync, unzipSync, zstdDecompressSync } = Object(
-      process.getBuiltinModule('node:zlib'),
-    )
-    const others = new Map([
-      ['br', brotliDecompressSync],
-      ['zstd', zstdDecompressSync],
-    ])
-    const decompress = others.get(encoding.toLowerCase()) ?? unzipSync
-    return decompress(bytes, { maxOutputLength: maxBodyBytes })
-  } catch {
-    return bytes
-  }
+  return { status, header, body: new TextDecoder().decode(bytes), bodyComplete }
 }
 
 /** The answer to the last attempt, whatever its status. */
@@ -104,11 +85,9 @@ export interface Answer extends HttpResponse {
   readonly requestId: string | undefined
   /** What made the answer instead of the service. A page or a challenge can have any status, also 200 or 202. */
   readonly intermediary: string | undefined
-  /** The `Content-Encoding` of a body that cannot be read, which the request did not ask for. */
-  readonly encoding: string | undefined
   /** As errors show it: without secrets. */
   header(name: string): string | undefined
-  /** The body as errors show it: without secrets; of one that cannot be decoded only the encoding. */
+  /** The body as errors show it: without secrets. */
   text(): string
   /** What the request does, as the rest of "Could not …", e.g. `unsubscribe`. */
   readonly action: string

@@ -1,4 +1,4 @@
-/** Transports on any `fetch`, and on a dispatcher of another undici than ours. */
+/** Transports on what the caller gives: any `fetch`, or a dispatcher of any undici. */
 import { BoundedBytes, readInto } from '../shared/bounded-bytes.js'
 import { isStatus, isSuccess } from '../shared/statuses.js'
 import { settlesWithin } from '../shared/waits.js'
@@ -11,7 +11,6 @@ import {
   responseOf,
   type Transport,
 } from './exchange.js'
-import { foreignAnswer, type Head, thrownAnswer } from './foreign-answer.js'
 
 /** The part of `fetch` that the client uses: `globalThis.fetch`, undici's and node-fetch's all fit. */
 export type FetchLike = (
@@ -62,11 +61,21 @@ export interface DispatcherLike {
   }>
 }
 
+/** The head of an answer, and its body as it arrives. */
+interface Head extends Pick<HttpResponse, 'status' | 'header'> {
+  readonly pieces: AsyncIterable<Uint8Array>
+}
+
 /** For runtimes without undici, and for mocks that replace `globalThis.fetch`. */
 export function fetchTransport(fetch: FetchLike): Transport {
   return transportOn(async ({ address, body, headers, method }, signal) => {
     const init = { method, headers, ...(body !== undefined && { body }), signal } as const
-    return foreignAnswer(await fetch(address.url, { ...init, redirect: 'manual', cache: 'no-store' }))
+    const answer = await fetch(address.url, { ...init, redirect: 'manual', cache: 'no-store' })
+    return {
+      status: answer.status,
+      header: (name) => answer.headers?.get(name) ?? undefined,
+      pieces: piecesOf(answer),
+    }
   })
 }
 
@@ -85,11 +94,7 @@ export function dispatcherTransport(dispatcher: DispatcherLike): Transport {
 
 function transportOn(ask: (request: HttpRequest, signal: AbortSignal) => Promise<Head>): Transport {
   async function exchange(request: HttpRequest, controller: AbortController): Promise<HttpResponse> {
-    const head = await ask(request, controller.signal).catch((error: unknown) => {
-      const thrown = thrownAnswer(error)
-      if (thrown === undefined) throw error
-      return thrown
-    })
+    const head = await ask(request, controller.signal)
     // A mock's mistake, or a redirect that a browser hides.
     if (!isStatus(head.status)) {
       throw new Error('the answer is no response: it has no HTTP status')
@@ -106,18 +111,35 @@ function transportOn(ask: (request: HttpRequest, signal: AbortSignal) => Promise
         const answer = exchange(request, controller)
         return await deadline.waitFor(answer, 'answer', { abandon: () => controller.abort(deadline.reason) })
       } catch (error) {
-        return { error, requestSent: !provesUnsent(error) }
+        return { error: thrownAnswer(error) ?? error, requestSent: !provesUnsent(error) }
       }
     },
   }
 }
 
+/** What to do about a layer that throws an answer, as ky, axios and undici's `responseError` do. */
+function thrownAnswer(error: unknown): Error | undefined {
+  const { response, statusCode } = Object(error)
+  const status: unknown = Object(response).status ?? statusCode
+  if (typeof status !== 'number') return undefined
+  const message = `it threw the answer, of status ${status}: give the client a \`fetch\` or \`dispatcher\` that returns every answer`
+  return new Error(message, { cause: error })
+}
+
 /** Reads the body of an answer. @throws the error of a body that breaks off, if the answer is a success */
-export async function readAnswer(head: Head): Promise<HttpResponse> {
+async function readAnswer(head: Head): Promise<HttpResponse> {
   const bytes = new BoundedBytes(maxBodyBytes)
   const reading = readInto(bytes, head.pieces)
   const bodyComplete = isSuccess(head.status)
     ? await reading
     : (await settlesWithin(errorBodyMs, reading)) && (await reading.catch(() => false))
   return responseOf(head, bytes.bytes, bodyComplete)
+}
+
+/** The body as a stream if it is one, which can be limited. */
+async function* piecesOf(answer: FetchResponseLike): AsyncGenerator<Uint8Array> {
+  const { body } = answer
+  if (body === null) return
+  if (typeof body === 'object' && Symbol.asyncIterator in body) yield* body as AsyncIterable<Uint8Array>
+  else yield new TextEncoder().encode(await answer.text())
 }

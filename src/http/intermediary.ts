@@ -16,7 +16,8 @@ const ownHeaders = [
 ]
 
 /** The values of `server` by which products name themselves in their own answers alone. */
-const ownServer = /^(?:awselb|CloudFront|AmazonS3|AkamaiGHost|Microsoft-Azure-Application-Gateway|kong|Zscaler)\b/i
+const ownServer =
+  /^(?:awselb|CloudFront|AmazonS3|AkamaiGHost|Microsoft-Azure-Application-Gateway|kong|Zscaler)\b/i
 
 /** Names in a page of HTML, and the headings of nginx and HTTP.sys. */
 const pageName =

@@ -229,7 +229,11 @@ class RunningCall {
     const { error, requestSent } = outcome
     if (requestSent) this.lostAttempts += 1
     if (this.deadline.aborted) throw this.deadline.reason
-    const failure = toConnectionError(error, { host: address.host, secrets: secrets() }, requestSent)
+    const failure = toConnectionError(
+      error,
+      { host: address.host, proxy: transport.proxy, secrets: secrets() },
+      requestSent,
+    )
     log('warn', { event: 'request.failed', ...shown(), err: failure }, 'Request got no answer')
     return failure
   }
@@ -303,9 +307,6 @@ function isRepeated(outcome: Answer | ConnectionError, isRepeatable: boolean): b
   return isBusy(outcome.status) || (isRepeatable && isOutcomeOpen(outcome.status))
 }
 
-/** Bytes that are no UTF-8, or control characters: the body is still encoded. */
-const unreadable = /\ufffd|(?!\s)\p{Cc}/u
-
 /** @param secrets - those of the request */
 function answerOf(
   { address, action, secretsIn }: UnauthorizedRequest,
@@ -317,9 +318,6 @@ function answerOf(
     const rest = redact(text, secrets(), { cutOff: !bodyComplete })
     return secretsIn === undefined ? rest : redactTokens(rest)
   }
-  const sentEncoding = header('content-encoding')
-  const encoding = sentEncoding && unreadable.test(body) ? excerpt(shown(sentEncoding), 50) : undefined
-  const howEncoded = () => `is encoded as ${encoding}, which the request did not ask for`
   return {
     url: address.shown,
     status,
@@ -329,20 +327,21 @@ function answerOf(
     // A 201 has an id, which only the service can give: not looked at, because this is what each create costs most.
     intermediary: isCreated(status) ? undefined : intermediaryOf(response),
     requestId: requestIdOf(header, () => [...secrets(), ...(secretsIn?.(body) ?? [])]),
-    encoding,
     header(name) {
       const value = header(name)
       return value && shown(value)
     },
     // Not a getter: with one, each answer took a microsecond more.
-    text: () => (encoding === undefined ? shown(body) : `[the body ${howEncoded()}]`),
+    text: () => shown(body),
     action,
     redact: shown,
     json(schema, refuse) {
       const json = bodyComplete ? parseJson(body) : undefined
       if (json !== undefined) return validate(schema, json, refuse)
-      const ofJson = encoding === undefined ? 'is not JSON' : howEncoded()
-      throw refuse([{ path: [], message: bodyComplete ? ofJson : 'is incomplete or too long' }])
+      const encoding = header('content-encoding')
+      const howEncoded = encoding === undefined ? '' : `: it is encoded as ${excerpt(shown(encoding), 50)}`
+      const message = bodyComplete ? `is not JSON${howEncoded}` : 'is incomplete or too long'
+      throw refuse([{ path: [], message }])
     },
   }
 }

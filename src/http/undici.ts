@@ -1,99 +1,65 @@
-/** The default transport: undici, loaded at the first request, or the caller's dispatcher. */
-import type { Socket } from 'node:net'
-import type { buildConnector, Dispatcher } from 'undici'
+/** The default transport: undici, loaded at the first request. */
+import type { Dispatcher } from 'undici'
 import { BoundedBytes } from '../shared/bounded-bytes.js'
 import { isBodiless, isInterim, isSuccess } from '../shared/statuses.js'
 import { certificatesIn, messageOf } from '../shared/text.js'
 import { configurationError } from '../shared/validation.js'
-import { isMockedReset, isRefusedHandshake } from './connection-error.js'
 import type { Awaited, Deadline } from './deadline.js'
 import {
-  type Address,
   errorBodyMs,
+  type HttpRequest,
   type HttpResponse,
   maxBodyBytes,
   type NoResponse,
   responseOf,
   type Transport,
 } from './exchange.js'
-import { type DispatcherLike, dispatcherTransport, readAnswer } from './fetch.js'
-import { thrownAnswer } from './foreign-answer.js'
-import { configuredProxy, proxyPool } from './proxy.js'
 
 type Undici = typeof import('undici')
 
 /** Sockets per origin of the dispatcher that the client makes; further calls wait for a free socket. */
 const maxConnections = 32
 
-/**
- * @param options.dispatcher - never closed; without it, the transport opens and closes its own
- * @param options.ca - certificates that the transport's own dispatcher trusts besides the public authorities
- */
-export function undiciTransport(options: {
-  dispatcher: DispatcherLike | undefined
-  ca: string | undefined
-}): Transport {
-  let opening: Promise<Transport> | undefined
-  let opened: Transport | undefined
+/** @param ca - certificates that the transport trusts besides the public authorities */
+export function undiciTransport(ca: string | undefined): Transport {
+  let opening: Promise<Dispatcher> | undefined
+  let opened: Dispatcher | undefined
+  const { HTTPS_PROXY, HTTP_PROXY, https_proxy, http_proxy } = process.env
 
-  async function open(): Promise<Transport> {
-    opening ??= options.dispatcher === undefined ? openOwn(options.ca) : recognize(options.dispatcher)
-    opened = await opening
-    return opened
+  async function send(request: HttpRequest, deadline: Deadline) {
+    opening ??= open(ca)
+    opened = await deadline.waitFor(opening, 'connection')
+    return exchange(opened, request, deadline)
   }
 
   return {
-    get proxy() {
-      return opened?.proxy
-    },
+    proxy: (https_proxy || HTTPS_PROXY || http_proxy || HTTP_PROXY) && 'of the environment',
     send: (request, deadline) =>
-      opened?.send(request, deadline) ??
-      deadline.waitFor(open(), 'connection').then((transport) => transport.send(request, deadline)),
+      opened === undefined ? send(request, deadline) : exchange(opened, request, deadline),
     async close() {
       // A dispatcher that could not be made has nothing to close.
-      const transport = await opening?.catch(() => undefined)
-      await transport?.close?.()
+      const dispatcher = await opening?.catch(() => undefined)
+      await dispatcher?.destroy()
     },
   }
 }
 
-async function openOwn(ca: string | undefined): Promise<Transport> {
-  const { Agent, Pool, ProxyAgent, buildConnector } = await loadUndici()
-  const tls = await tlsOptions(ca)
-  const proxy = configuredProxy()
-  const sockets = new Set<Socket>()
+async function open(ca: string | undefined): Promise<Dispatcher> {
+  const { EnvHttpProxyAgent } = await loadUndici()
+  const connect = await tlsOptions(ca)
+  // No proxy reaches this machine.
+  const noProxy = `${process.env.no_proxy || process.env.NO_PROXY || ''},localhost,127.0.0.1,[::1]`
   // The client's deadline covers the whole call; undici's own timeouts could end it earlier.
   const limits = { connections: maxConnections, headersTimeout: 0, bodyTimeout: 0 }
-  const options = { ...limits, connect: noting(sockets, buildConnector(tls)) }
-  const direct = new Agent(options)
-  const tunnels =
-    proxy &&
-    new ProxyAgent({
-      ...options,
-      uri: proxy.url,
-      ...(proxy.authorization !== undefined && { token: proxy.authorization }),
-      proxyTls: tls,
-      requestTls: tls,
-      clientFactory: (address: URL, { connect }: { connect: buildConnector.connector }) =>
-        proxyPool(Pool, address, { connect: noting(sockets, connect), proxy }),
-    })
-  const dispatcherFor = ({ origin }: Address) =>
-    tunnels === undefined || proxy?.isBypassedFor(origin) ? direct : tunnels
-  async function close(): Promise<void> {
-    // With an error: otherwise undici does not notice that a connection was not made.
-    for (const socket of sockets) socket.destroy(new Error('the client was closed'))
-    await Promise.all([tunnels?.destroy(), direct.destroy()])
+  try {
+    return new EnvHttpProxyAgent({ ...limits, connect, proxyTls: connect, requestTls: connect, noProxy })
+  } catch {
+    // The address is not shown, because it may hold a password.
+    const message = 'must be the URL of an HTTP proxy, such as `http://proxy.example.com:3128`'
+    throw configurationError('The proxy that the environment names cannot be used')([
+      { path: ['HTTPS_PROXY'], message },
+    ])
   }
-  return { ...handlerTransport(dispatcherFor), proxy: proxy?.name, close }
-}
-
-/** A dispatcher of our undici reports when a request leaves; any other only has `request`. */
-async function recognize(given: DispatcherLike): Promise<Transport> {
-  const undici = await loadUndici().catch(() => undefined)
-  const isOurs = undici !== undefined && given instanceof undici.Dispatcher
-  // The mocks of one origin only support the handlers of undici 6.
-  const isMock = isOurs && (given instanceof undici.MockPool || given instanceof undici.MockClient)
-  return isOurs && !isMock ? handlerTransport(() => given) : dispatcherTransport(given)
 }
 
 /** @throws `ConfigurationError` if undici cannot be loaded, such as inlined into an ES module, where it finds no `require` */
@@ -128,26 +94,6 @@ export async function tlsOptions(ca: string | undefined) {
   }
 }
 
-const ipAddress = /^[\d.]+$|:/
-
-/**
- * A connector whose open sockets are in `sockets`, also connecting ones, for which undici's `destroy` would wait. Not by the
- * option `signal` of `net.connect`: Node.js keeps a listener there for every past socket, 5 kB each.
- */
-function noting(sockets: Set<Socket>, connect: buildConnector.connector): buildConnector.connector {
-  return (options, callback) => {
-    // Undici gives the IP address of a proxy as its name, which Node.js 26 refuses.
-    const { servername = '' } = options
-    if (ipAddress.test(servername)) options = { ...options, servername: '' }
-    // Undici's connector returns its socket, which its type does not say.
-    const socket = connect(options, callback) as unknown as Socket
-    sockets.add(socket)
-    // An alert of TLS is followed by the end of the socket, which undici would report in its place.
-    socket.once('error', () => socket.destroy())
-    socket.once('close', () => sockets.delete(socket))
-  }
-}
-
 /**
  * The authorities that this machine trusts, and `ca`. They must be listed, because a list given to TLS replaces them. Node.js
  * 20 cannot list those of `--use-system-ca` and the like: there it is the built-in ones and `NODE_EXTRA_CA_CERTS`.
@@ -166,20 +112,20 @@ export async function trustedWith(ca: string): Promise<string[]> {
   return [...tls.rootCertificates, ...(extra === undefined ? [] : [extra]), ...own]
 }
 
-/** A transport on dispatchers of our undici, which report when a request leaves. */
-function handlerTransport(dispatcherFor: (address: Address) => Dispatcher): Transport {
-  return {
-    send: ({ address, body = null, headers, method }, deadline) =>
-      new Promise((resolve) => {
-        const { origin, path } = address
-        const handler = new ResponseHandler(deadline, resolve)
-        try {
-          dispatcherFor(address).dispatch({ origin, path, method, headers, body }, handler)
-        } catch (error) {
-          handler.onResponseError(undefined, error)
-        }
-      }),
-  }
+function exchange(
+  dispatcher: Dispatcher,
+  { address, body, headers, method }: HttpRequest,
+  deadline: Deadline,
+): Promise<HttpResponse | NoResponse> {
+  return new Promise((resolve) => {
+    const { origin, path } = address
+    const handler = new ResponseHandler(deadline, resolve)
+    try {
+      dispatcher.dispatch({ origin, path, method, headers, body: body ?? null }, handler)
+    } catch (error) {
+      handler.onResponseError(undefined, error)
+    }
+  })
 }
 
 type Headers = Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseStart']>>[2]
@@ -244,16 +190,10 @@ class ResponseHandler implements Dispatcher.DispatchHandler, Awaited {
 
   onResponseError(_controller: unknown, error: unknown): void {
     const status = this.#pending?.status ?? 0
-    const thrown = status === 0 ? thrownAnswer(error) : undefined
     // Also of an answer without a body that declares one.
     if (isBodiless(status)) this.#answer(true)
     else if (status !== 0 && !isSuccess(status)) this.#answer(false)
-    else if (thrown !== undefined) void readAnswer(thrown).then(this.#end()?.resolve)
-    // A mock resets without a connection: the request counts as sent.
-    else {
-      const wasSent = this.phase === 'answer' && !(status === 0 && isRefusedHandshake(error))
-      this.#end()?.resolve({ error, requestSent: wasSent || isMockedReset(error) })
-    }
+    else this.#end()?.resolve({ error, requestSent: this.phase === 'answer' })
   }
 
   abandon(): void {

@@ -61,7 +61,8 @@ export function inBase64(text: string): string[] {
 function readings(text: string): string[] {
   const found = [text]
   if (text.includes('\\')) found.push(text.replace(/\\(?:u([0-9a-f]{4})|(.))/gis, unescaped))
-  if (/[%+]/.test(text)) found.push(text.replace(/\+|(?:%[0-9a-f]{2})+/gi, (run) => decodeFormComponent(run) ?? run))
+  if (/[%+]/.test(text))
+    found.push(text.replace(/\+|(?:%[0-9a-f]{2})+/gi, (run) => decodeFormComponent(run) ?? run))
   return found
 }
 

@@ -44,39 +44,6 @@ function streamOf(answer: Answer, signal?: AbortSignal): AsyncIterable<Uint8Arra
   return { [Symbol.asyncIterator]: () => iterator }
 }
 
-/** A dispatcher of our undici. */
-class Answering extends Dispatcher {
-  readonly #answer: Answer
-
-  constructor(answer: Answer) {
-    super()
-    this.#answer = answer
-  }
-
-  override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
-    const { status, body, headers = {}, requests } = this.#answer
-    const { body: sent, headers: sentHeaders, method, origin, path } = options
-    requests?.push({ url: `${origin}${path}`, method, headers: { ...sentHeaders }, body: sent })
-    const abort = () => {
-      body.isLetGo = true
-    }
-    const controller = { aborted: false, paused: false, reason: null, abort, pause() {}, resume() {} }
-    handler.onRequestStart?.(controller, undefined)
-    handler.onResponseStart?.(controller, status, headers)
-    try {
-      for (let chunk = nextOf(this.#answer); chunk !== undefined; chunk = nextOf(this.#answer)) {
-        if (chunk === hangs) return true
-        handler.onResponseData?.(controller, Buffer.from(chunk))
-        if (body.isLetGo) return true
-      }
-      handler.onResponseEnd?.(controller, {})
-    } catch (error) {
-      handler.onResponseError?.(controller, error as Error)
-    }
-    return true
-  }
-}
-
 const transports: Record<string, (answer: Answer) => Partial<NotificationClientOptions>> = {
   fetch: (answer) => ({
     async fetch(this: unknown, url, { body = null, headers, method, redirect, signal, ...others }) {
@@ -91,8 +58,7 @@ const transports: Record<string, (answer: Answer) => Partial<NotificationClientO
       }
     },
   }),
-  'a dispatcher of our undici': (answer) => ({ dispatcher: new Answering(answer) }),
-  'a dispatcher of another make': (answer) => ({
+  'a dispatcher': (answer) => ({
     dispatcher: {
       request: async ({ body, headers, method, origin, path, signal }) => {
         answer.requests?.push({ url: origin + path, method, headers, body })
@@ -168,31 +134,12 @@ describe.each(Object.entries(transports))('over %s', (_name, transport) => {
     await expect(client.createSubscription(subscription)).rejects.toMatchObject({ issues })
   })
 
-  test.each<[string, (text: string) => Uint8Array]>([
-    ['gzip', gzipSync],
-    ['deflate', deflateSync],
-    ['br', brotliCompressSync],
-    ['BR', brotliCompressSync],
-    // Node.js 20 has none.
-    ['zstd', Object(process.getBuiltinModule('node:zlib')).zstdCompressSync ?? Buffer.from],
-    ['identity', Buffer.from],
-    ['gzip', Buffer.from],
-  ])('a body that nobody asked to compress is decompressed: %s', async (encoding, encode) => {
-    const headers = { 'content-encoding': encoding }
-    const { client: creates } = clientAnswered(201, [encode('{"subscription_id":7}')], headers)
-    await expect(creates.createSubscription(subscription)).resolves.toEqual({ subscriptionId: 7 })
-    const page =
-      '<html><head><title>404 Not Found</title></head><body><center><h1>404 Not Found</h1></center>'
-    const { client } = clientAnswered(404, [encode(page)], headers)
-    await expect(client.unsubscribe(7)).rejects.toMatchObject({ intermediary: expect.any(String), body: page })
-  })
-
-  test('a body that has more than 1 MiB when decompressed is not decompressed', async () => {
-    const bomb = gzipSync('x'.repeat(limit + 1))
-    const { client } = clientAnswered(400, [bomb], { 'content-encoding': 'gzip' })
-    await expect(client.unsubscribe(7)).rejects.toMatchObject({
-      body: '[the body is encoded as gzip, which the request did not ask for]',
+  test('a body that nobody asked to compress is named', async () => {
+    const { client } = clientAnswered(201, [gzipSync('{"subscription_id":7}')], {
+      'content-encoding': 'gzip',
     })
+    const issues = [{ path: [], message: 'is not JSON: it is encoded as gzip' }]
+    await expect(client.createSubscription(subscription)).rejects.toMatchObject({ issues })
   })
 
   const broken = Object.assign(new Error('terminated'), { code: 'UND_ERR_SOCKET' })

@@ -11,10 +11,6 @@ async function* breakingOff() {
   throw new Error('terminated')
 }
 
-async function* inText() {
-  yield* ['{"a"', ':1}']
-}
-
 describe('a fetch may answer with', () => {
   const clientOn = (answer: object) =>
     fakeService().client({
@@ -32,36 +28,9 @@ describe('a fetch may answer with', () => {
     await expect(client.unsubscribe(1)).rejects.toMatchObject({ body: expected, retryAfterMs: undefined })
   })
 
-  test.each<[string, object]>([
-    ['headers that are an object', { headers: { 'Retry-After': '7' } }],
-    ['headers that are a Map', { headers: new Map([['retry-after', '7']]) }],
-    ['headers that are pairs', { headers: [['retry-after', '7']] }],
-    ['json() only', { headers: { 'retry-after': '7' }, text: undefined, json: async () => ({ a: 1 }) }],
-    ['pieces of text', { headers: { 'retry-after': '7' }, body: inText() }],
-  ])('%s', async (_name, answer) => {
-    const client = clientOn({ status: 400, text: async () => '{"a":1}', ...answer })
-    await expect(client.unsubscribe(1)).rejects.toMatchObject({ body: '{"a":1}', retryAfterMs: 7_000 })
-  })
-
-  test.each<[string, object | null]>([
-    ['null', null],
-    ['with a get that throws', { get: () => assert.fail() }],
-    ['with values that are no text', { get: () => 7 }],
-  ])('headers that are unusable, which count as none: %s', async (_name, headers) => {
-    const client = clientOn({ status: 400, headers })
-    await expect(client.unsubscribe(1)).rejects.toMatchObject({ status: 400, retryAfterMs: undefined })
-  })
-
   test('199, after which a body that breaks off keeps what arrived, too', async () => {
     const client = clientOn({ status: 199, body: breakingOff() })
     await expect(client.unsubscribe(1)).rejects.toMatchObject({ status: 199, body: 'what arrived' })
-  })
-
-  test('a Response that a mock gives twice, which is named', async () => {
-    const response = new Response('{"subscription_id":7}', { status: 201 })
-    const client = fakeService().client({ auth, fetch: async () => response })
-    await client.createSubscription(subscription)
-    await expect(client.createSubscription(subscription)).rejects.toThrow('the Response was read before')
   })
 
   test.each<[string, unknown]>([
