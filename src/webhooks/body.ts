@@ -6,7 +6,7 @@ import { formatIssues } from '../shared/validation.js'
 import { settlesWithin } from '../shared/waits.js'
 
 /** How long a body may take to arrive, in milliseconds. */
-const bodyTimeoutMs = 10_000
+export const bodyTimeoutMs = 10_000
 
 /** What to do if something else has read the body. */
 export const routeAdvice = 'put the route before every body parser (docs/receiver.md)'

@@ -9,10 +9,9 @@ import { channelFor, traced } from '../shared/tracing.js'
 import { formatIssues } from '../shared/validation.js'
 import { settlesWithin } from '../shared/waits.js'
 import { errorOf, isLarger, type ReadBody, routeAdvice } from './body.js'
-import { type Content, readContent } from './content.js'
+import { contentOf } from './content.js'
 import { logUndocumentedType, type NotificationHandler } from './handlers.js'
 import type { RequestHeaders } from './headers.js'
-import type { Http2Connection } from './node-types.js'
 import { type DeliveryReceiverOptions, type RefusedCallback, routeError } from './options.js'
 import { deliveryReader, namesOf } from './parse.js'
 import type { Delivery, NoPayloadSchemas, PayloadSchemas } from './schemas.js'
@@ -59,8 +58,6 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
   readonly maxBodyBytes: number
   readonly log: Log
   readonly deliveries = new InFlight()
-  /** The open HTTP/2 connections that have brought a callback. */
-  readonly sessions = new Set<Http2Connection>()
   readonly #options: DeliveryReceiverOptions<Payloads>
   readonly #authenticate: ReturnType<typeof authenticatorOf>
   readonly #read: (value: unknown, body: unknown) => Delivery<Payloads>
@@ -174,24 +171,25 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
     headers: RequestHeaders,
     readBody: () => ReadBody | Promise<ReadBody>,
   ): Promise<{ readonly fields: Names; readonly done: Promise<void> } | undefined> {
-    let content: Content | undefined
+    let body: unknown
+    let value: unknown
     try {
       const read = await readBody()
       // A body that a parser has read was not limited yet.
       if (read === undefined || isLarger(read.body, this.maxBodyBytes)) return undefined
+      body = read.body
       try {
-        content = await readContent(read.body, headers, this.maxBodyBytes)
+        value = contentOf(body).value
       } catch (error) {
         throw read.failure ?? error
       }
-      if (content === undefined) return undefined
-      const delivery = this.#read(content.value, content.body)
+      const delivery = this.#read(value, body)
       // Read first, because a handler may change the notification.
       const fields = namesOf(delivery)
       return { fields, done: this.#runHandlers(delivery, fields, headers) }
     } catch (thrown) {
-      const error = errorOf(content?.body, thrown)
-      const names = namesIn(content?.value)
+      const error = errorOf(body, thrown)
+      const names = namesIn(value)
       const fields = { issues: this.#shownIssues(error, names.type), ...names }
       return { fields, done: this.#reportInvalid(error, fields) }
     }

@@ -1,6 +1,5 @@
 /** A callback route for AWS Lambda. */
 import { excerpt } from '../shared/text.js'
-import { bytesOfBase64 } from './content.js'
 import { coreOf } from './core.js'
 import { RequestHeaders } from './headers.js'
 import { routeError } from './options.js'
@@ -62,12 +61,10 @@ export function toLambdaHandler(receiver: CallbackReceiver): (event: LambdaEvent
         `the event is not an HTTP request of API Gateway, a load balancer or a function URL (its keys: ${keys}): for a queue use parseDelivery (docs/deployment.md)`,
       )
     }
-    // `headers` may have been changed by a middleware. The lists only show what was sent twice, unless they are alone.
-    const lists = Object.entries(multiValueHeaders ?? {})
-    const raw = lists.flatMap(([name, values = []]) => values.flatMap((value) => [name, value]))
-    const sent = new RequestHeaders(headers ?? multiValueHeaders, raw)
+    const sent = new RequestHeaders(headers ?? multiValueHeaders)
     const { answer } = await core.receive(method, sent, () => ({
-      body: (isBase64Encoded ? bytesOfBase64(body) : undefined) ?? body ?? '',
+      body:
+        isBase64Encoded && body ? Uint8Array.from(atob(body), (each) => each.charCodeAt(0)) : (body ?? ''),
     }))
     const answerLists = Object.entries(answer.headers).map(([name, value]) => [name, [value]])
     return {

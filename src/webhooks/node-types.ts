@@ -9,19 +9,8 @@ export interface NodeRequest {
   readonly method?: string | undefined
   /** The headers, by lower-case name. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  /** Alternating names and values of the headers, as they were sent. */
-  readonly rawHeaders?: readonly string[] | undefined
   /** The major version of HTTP: 1 or 2. */
   readonly httpVersionMajor?: number | undefined
-  /** The stream of the request, with `node:http2` only. */
-  readonly stream?:
-    | {
-        /** Closes the stream alone, with an error code (RFC 9113 section 7). */
-        close(code: number): unknown
-        /** The connection of the stream. */
-        readonly session?: Http2Connection | undefined
-      }
-    | undefined
   /** The result of an earlier body parser. */
   readonly body?: unknown
   /** The body as it was before that. */
@@ -32,12 +21,11 @@ export interface NodeRequest {
   readonly readableDidRead?: boolean | undefined
   /** The encoding that `setEncoding` was called with, if it was. */
   readonly readableEncoding?: string | null | undefined
-  /** Keeps what arrives until it is taken. */
-  pause?(): unknown
-  /** Takes what has arrived of the body, or `null`. Platforms without a server may have requests without it. */
-  read?(): Uint8Array | string | null
-  /** The parts of the body as they arrive. */
-  iterator(options: { destroyOnReturn: boolean }): AsyncIterable<Uint8Array | string>
+  /** Listens to the body, its end, and the end of the connection. */
+  on(event: 'data', listener: (chunk: Uint8Array | string) => void): unknown
+  on(event: 'end' | 'error' | 'close', listener: (error?: unknown) => void): unknown
+  /** Listens no longer. */
+  off(event: 'data', listener: (chunk: Uint8Array | string) => void): unknown
   /** Reads on without listening: the rest of the body is dropped. */
   resume(): unknown
 }
@@ -54,16 +42,6 @@ export interface NodeResponse {
   end(): unknown
 }
 
-/** A connection of HTTP/2. */
-export interface Http2Connection {
-  /** Takes no new streams, and ends once the open ones have ended. */
-  close(): unknown
-  /** Ends at once. */
-  destroy(): unknown
-  /** The connection has ended. */
-  on(event: 'close', listener: () => void): unknown
-}
-
 /** The parts of a server that `DeliveryReceiver.close` uses: of `node:http`, `node:https` or `node:http2`. */
 export interface CallbackServer {
   /** Stops listening; the callback is called when all connections are closed. */
@@ -72,8 +50,6 @@ export interface CallbackServer {
   closeIdleConnections?(): void
   /** Ends all connections. */
   closeAllConnections?(): void
-  /** Adds a listener before all others. */
-  prependListener(event: 'connection', listener: () => void): unknown
   /** Adds a listener before all others. */
   prependListener(
     event: 'request',

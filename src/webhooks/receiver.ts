@@ -7,7 +7,6 @@ import type {
 } from '../notification-types.js'
 import { objectWith } from '../shared/validation.js'
 import { settlesWithin } from '../shared/waits.js'
-import { closeServer } from './closing.js'
 import { type CallbackAnswer, ReceiverCore, receiverCore } from './core.js'
 import type { NotificationHandler } from './handlers.js'
 import { type HeadersLike, RequestHeaders } from './headers.js'
@@ -107,7 +106,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    * Handles one callback: for servers and platforms that have no adapter here. Resolves, and never rejects,
    * when the handlers are done or `ackTimeoutMs` has passed. Is bound to the receiver.
    *
-   * A body in base64 or compressed is decoded. A secret header must be sent once: several values are refused. `Headers` joins
+   * A secret header must be sent once: several values are refused. `Headers` joins
    * a header that was sent twice to one text, which is compared as a whole.
    *
    * @throws `ConfigurationError` if a second argument shows that a framework calls it as a route
@@ -162,8 +161,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
 
   /**
    * Stops a server of Node.js: it stops listening, answers what still comes over its connections and asks them to close, waits
-   * for handlers, and ends what is left after `timeoutMs`, also connections on which nothing has arrived. Of Fastify it is
-   * `app.server`. Of HTTP/2 it ends the connections that have brought a callback, to any server.
+   * for handlers, and ends what is left after `timeoutMs`. Of Fastify it is `app.server`.
    *
    * @param options - `timeoutMs`: how long all that may take, in milliseconds. Default: 10,000
    * @returns how many deliveries are still in flight: 0, unless `timeoutMs` has passed
@@ -186,8 +184,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
     check('The delivery receiver', schema, { server, options })
     const { timeoutMs = 10_000 } = options
     const startedAt = performance.now()
-    const { sessions, deliveries } = this.#core
-    await closeServer(server, timeoutMs, sessions, () => deliveries.count > 0)
+    await closeServer(server, timeoutMs, () => this.#core.deliveries.count > 0)
     return this.drain({ timeoutMs: Math.max(0, startedAt + timeoutMs - performance.now()) })
   }
 
@@ -195,4 +192,27 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
   get [receiverCore](): ReceiverCore<Payloads> {
     return this.#core
   }
+}
+
+/** Asks each connection with its next answer to close, ends idle ones after a quiet second, and all after `timeoutMs`. */
+async function closeServer(server: CallbackServer, timeoutMs: number, isBusy: () => boolean): Promise<void> {
+  const endAt = performance.now() + timeoutMs
+  let isClosed = false
+  let lastAt = performance.now()
+  server.prependListener('request', ({ httpVersionMajor }, response) => {
+    lastAt = performance.now()
+    // HTTP/2 has no such header.
+    if (httpVersionMajor !== 2 && !response.headersSent) response.setHeader('connection', 'close')
+  })
+  // `close` of Node.js would end idle connections at once, while a callback may be on its way over one of them.
+  Object.defineProperty(server, 'closeIdleConnections', { value: () => {}, configurable: true })
+  server.close(() => {
+    isClosed = true
+  })
+  Reflect.deleteProperty(server, 'closeIdleConnections')
+  while (!isClosed && performance.now() < endAt) {
+    await new Promise((resolve) => setTimeout(resolve, 25))
+    if (performance.now() > lastAt + 1_000 && !isBusy()) server.closeIdleConnections?.()
+  }
+  server.closeAllConnections?.()
 }

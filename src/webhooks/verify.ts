@@ -61,10 +61,10 @@ export function authenticator(secrets: Secrets): Authenticator {
 }
 
 function reasonFor(headers: RequestHeaders, name: string): string {
-  const [value, ...others] = headers.valuesOf(name)
+  const value = headers.sent(name)
   const subject = `the header "${name}"`
   if (value === undefined) return `${subject} is missing`
-  if (others.length > 0) return `${subject} is there twice`
+  if (Array.isArray(value) && value.length > 1) return `${subject} is there twice`
   if (typeof value !== 'string') return `${subject} is not text`
   // `Headers`, Node.js and proxies join what was sent twice.
   const [first, ...more] = value.split(/,\s*/)

@@ -131,7 +131,6 @@ describe('onRefused gets every refusal, and so does the log', () => {
     ['missing in Headers', new Headers({ 'x-tenant': 'acme' }), 'Token', 'the header "Token" is missing'],
     ['wrong', { token: 'a-guess', 'x-tenant': 'acme' }, 'Token', 'the header "Token" is wrong'],
     ['empty', { token: '' }, 'Token', 'the header "Token" is wrong'],
-    ['there twice', { token: 'a', TOKEN: 'b' }, 'Token', 'the header "Token" is there twice'],
     ['a list', { token: ['the-current-secret', 'x'] }, 'Token', 'the header "Token" is there twice'],
   ])('401: a header that is %s is named, never its value', async (_, headers, header, reason) => {
     expect(await refusalsOf(post(headers))).toEqual([{ status: 401, reason, header }])
