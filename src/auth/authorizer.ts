@@ -1,10 +1,10 @@
 /** The Authorization header of subscription calls, by kind of credentials (docs/client.md, Tokens). */
-import pMemoize from 'p-memoize'
 import { TimeoutError } from '../errors.js'
 import type { Deadline, Missing } from '../http/deadline.js'
 import { type Authorization, type Authorizer, type RetryOptions, retryPolicy } from '../http/send.js'
+import { singleFlight } from '../shared/calls.js'
 import { configurationError } from '../shared/validation.js'
-import { SharedToken, type StoredToken } from './shared-token.js'
+import { SharedToken } from './shared-token.js'
 import {
   accessTokenPattern,
   basicAuthorization,
@@ -110,11 +110,9 @@ interface HeldToken {
   /** Whether this process requested the token. A token from the shared store may have been rejected elsewhere. */
   readonly issuedHere: boolean
   readonly lifetimeMs: number
-  /** When a refresh is due, on the monotonic clock; changes when a refresh starts or fails. */
-  refreshFrom: number
-  /** When the token expires, on the monotonic clock, which may stand still while the machine sleeps. */
-  readonly endsAt: number
-  /** The same on the wall clock, which may be set. */
+  /** When a refresh is due; changes when a refresh starts or fails. */
+  refreshAt: number
+  /** On the wall clock: the other one may stand still while the machine sleeps. After a wrong one a 401 brings a new token. */
   readonly expiresAt: number
 }
 
@@ -130,18 +128,15 @@ class RequestedTokens implements TokenAuthorizer {
   readonly #options: TokenRequestOptions
   readonly #shared: SharedToken | undefined
   /** Calls at the same time share one token request. */
-  readonly #obtainOnce = pMemoize(() => this.#obtain(), { cache: false })
+  readonly #obtainOnce = singleFlight((timeoutMs: number) => this.#obtain(timeoutMs))
   /** One attempt, for which no call waits: a failed refresh is repeated by the next one. */
-  readonly #refreshOnce = pMemoize(() => this.#obtain({ maxAttempts: 1 }), { cache: false })
-  /** The time limit of the shared token request: the longest of the calls that wait for it. */
-  #limitMs: number
+  readonly #refreshOnce = singleFlight((timeoutMs: number) => this.#obtain(timeoutMs, { maxAttempts: 1 }))
   #current: HeldToken | undefined
   #rejected: string | undefined
 
   constructor(auth: ClientCredentialsAuth, options: TokenRequestOptions) {
     this.#endpoint = new TokenEndpoint(auth, options)
     this.#options = options
-    this.#limitMs = options.timeoutMs
     const { clientId, scope = '', tokenCache } = auth
     // Two clients share a token only if they would request the same one.
     const key = `notification-subscriber ${JSON.stringify([this.#endpoint.address.url, clientId, scope])}`
@@ -162,7 +157,6 @@ class RequestedTokens implements TokenAuthorizer {
     this.#rejected = accessToken
     // A newer token may have replaced it.
     if (this.#current?.accessToken === accessToken) this.#current = undefined
-    this.#shared?.remove(accessToken)
     return isFresh ? undefined : this.authorize(deadline)
   }
 
@@ -173,34 +167,29 @@ class RequestedTokens implements TokenAuthorizer {
   /** The current token without waiting, if there is one; starts a background refresh when that is due. */
   #held(): HeldToken | undefined {
     const token = this.#current
-    const now = performance.now()
-    if (token === undefined || hasExpired(token, now)) return undefined
-    if (now >= token.refreshFrom) void this.#refresh(token)
+    const now = Date.now()
+    if (token === undefined || now >= token.expiresAt) return undefined
+    if (now >= token.refreshAt) void this.#refresh(token)
     return token
   }
 
   /** Waits for a token, together with all other calls. */
   #next(deadline: Deadline): Promise<HeldToken> {
-    const obtain = () => {
-      this.#limitMs = Math.max(this.#limitMs, deadline.timeoutMs)
-      this.#endpoint.extend(this.#limitMs)
-      return this.#obtainOnce()
-    }
-    const token = obtain().catch((error: unknown) => {
-      // The time limit of an earlier call has ended; this call has time left.
-      if (error instanceof TimeoutError && !deadline.aborted) return obtain()
+    const token = this.#obtainOnce(deadline.timeoutMs).catch((error: unknown) => {
+      // An earlier call has begun the request, and this call has time left.
+      if (error instanceof TimeoutError && !deadline.aborted) return this.#obtainOnce(deadline.timeoutMs)
       throw error
     })
     return deadline.waitFor(token, 'token', { missing: () => this.#endpoint.missing() })
   }
 
   async #refresh(token: HeldToken): Promise<void> {
-    token.refreshFrom = Number.POSITIVE_INFINITY
+    token.refreshAt = Number.POSITIVE_INFINITY
     try {
-      await this.#refreshOnce()
+      await this.#refreshOnce(this.#options.timeoutMs)
     } catch (err) {
       const delayMs = token.lifetimeMs * randomIn(refreshWait)
-      token.refreshFrom = performance.now() + delayMs
+      token.refreshAt = Date.now() + delayMs
       const fields = { delayMs: Math.round(delayMs), err }
       const message = 'Access token refresh failed; the current one stays in use'
       this.#options.log('warn', { event: 'token.refresh-failed', ...fields }, message)
@@ -208,24 +197,23 @@ class RequestedTokens implements TokenAuthorizer {
   }
 
   /** Obtains a token: from the store, or by a request. */
-  async #obtain(retry?: RetryOptions): Promise<HeldToken> {
+  async #obtain(timeoutMs: number, retry?: RetryOptions): Promise<HeldToken> {
     const stored = await this.#shared?.read()
     const adopted = stored && this.#adoptable(stored)
     if (adopted !== undefined) {
       this.#current = adopted
       return adopted
     }
-    const limits = { timeoutMs: this.#limitMs, retry: retryPolicy(retry, this.#options.retry) }
-    const issued = await this.#endpoint.requestToken(limits).finally(() => {
-      this.#limitMs = this.#options.timeoutMs
+    const issued = await this.#endpoint.requestToken({
+      timeoutMs,
+      retry: retryPolicy(retry, this.#options.retry),
     })
     const token = heldToken(issued, true)
-    const remainingMs = token.endsAt - performance.now()
+    const remainingMs = token.expiresAt - Date.now()
     // A token that is expired on arrival serves only the calls that waited for it.
     if (remainingMs > 0 && this.#isBetter(token)) {
       this.#current = token
-      const { accessToken, lifetimeMs } = token
-      this.#shared?.write({ accessToken, lifetimeMs, remainingMs })
+      this.#shared?.write(issued)
       const expiresInMs = Math.round(remainingMs)
       this.#options.log('info', { event: 'token.obtained', expiresInMs }, 'Access token obtained')
     }
@@ -233,36 +221,27 @@ class RequestedTokens implements TokenAuthorizer {
   }
 
   /** The token that another process stored, if it expires later than the current one. */
-  #adoptable({ accessToken, lifetimeMs, remainingMs }: StoredToken): HeldToken | undefined {
-    // Read back, the current token may seem to expire later, because the wall clock is rounded.
-    if (accessToken === this.#rejected || accessToken === this.#current?.accessToken) return undefined
-    const requestedAt = performance.now() - (lifetimeMs - remainingMs)
-    const token = heldToken({ accessToken, lifetimeMs, requestedAt }, false)
+  #adoptable(stored: IssuedToken): HeldToken | undefined {
+    if (stored.accessToken === this.#rejected) return undefined
+    const token = heldToken(stored, false)
     // A stored token that is due for a refresh is not used: a new one serves every process.
-    return this.#isBetter(token) && performance.now() < token.refreshFrom ? token : undefined
+    return this.#isBetter(token) && Date.now() < token.refreshAt ? token : undefined
   }
 
   #isBetter(token: HeldToken): boolean {
-    return this.#current === undefined || hasExpired(this.#current) || token.endsAt > this.#current.endsAt
+    return this.#current === undefined || token.expiresAt > this.#current.expiresAt
   }
 }
 
-/** If either clock says so. */
-function hasExpired({ endsAt, expiresAt }: HeldToken, now = performance.now()): boolean {
-  return now >= endsAt || Date.now() >= expiresAt
-}
-
-function heldToken({ accessToken, lifetimeMs, requestedAt }: IssuedToken, issuedHere: boolean): HeldToken {
-  const endsAt = requestedAt + lifetimeMs
+function heldToken({ accessToken, expiresAt, lifetimeMs }: IssuedToken, issuedHere: boolean): HeldToken {
   return {
     accessToken,
     promise: Promise.resolve(accessToken),
     authorization: bearer(accessToken, false),
     issuedHere,
     lifetimeMs,
-    refreshFrom: requestedAt + lifetimeMs * randomIn(refreshDue),
-    endsAt,
-    expiresAt: Date.now() + (endsAt - performance.now()),
+    refreshAt: expiresAt - lifetimeMs * (1 - randomIn(refreshDue)),
+    expiresAt,
   }
 }
 

@@ -4,7 +4,7 @@ import type { Log } from '../logger.js'
 import { parseJson } from '../shared/validation.js'
 import { withTimeLimit } from '../shared/waits.js'
 import type { KeyValueStore } from '../stores/key-value-store.js'
-import { accessTokenPattern } from './token-request.js'
+import { accessTokenPattern, type IssuedToken } from './token-request.js'
 
 /** How long the store may take for one operation, in milliseconds. */
 const limitMs = 1_000
@@ -12,13 +12,6 @@ const limitMs = 1_000
 /** How long a store counts as empty after a failure, in milliseconds: meanwhile no call waits for it. */
 const countsAsEmptyMs = 30_000
 
-/**
- * How far a stored token's time left may exceed its lifetime, as a share of the lifetime, because the wall clocks of two
- * machines differ. A tenth is harmless: a token is refreshed before the last tenth of its time.
- */
-const toleratedClockDifference = 0.1
-
-/** A token with the wall-clock time of its expiry, because monotonic clocks differ between processes. */
 const entrySchema = z.lazy(() =>
   z.object({
     accessToken: z.string().regex(accessTokenPattern),
@@ -27,24 +20,12 @@ const entrySchema = z.lazy(() =>
   }),
 )
 
-/** A token as the store has it. */
-export interface StoredToken {
-  readonly accessToken: string
-  readonly lifetimeMs: number
-  readonly remainingMs: number
-}
-
-/** A longer text, in characters, is no token: parsing it would block the process. */
-const maxTextLength = 2 ** 20
-
-/** A store that fails never fails a call: it counts as empty. */
+/** A store that fails never fails a call: it counts as empty. A rejected token stays until the new one is written over it. */
 export class SharedToken {
   readonly #store: KeyValueStore
   readonly #key: string
   readonly #log: Log
   #countsAsEmptyUntil = Number.NEGATIVE_INFINITY
-  #changes = Promise.resolve()
-  #hasReportedLoss = false
 
   /** @param key - equal for two clients only if they would request the same token; contains no secret */
   constructor(store: KeyValueStore, key: string, log: Log) {
@@ -54,42 +35,29 @@ export class SharedToken {
   }
 
   /** The stored token while it is valid. */
-  async read(): Promise<StoredToken | undefined> {
+  async read(): Promise<IssuedToken | undefined> {
     const text = await this.#guarded('get', () => this.#store.get(this.#key))
-    return typeof text === 'string' && text.length <= maxTextLength ? storedToken(text) : undefined
+    const entry = typeof text === 'string' ? entrySchema.safeParse(parseJson(text)).data : undefined
+    if (entry === undefined) return undefined
+    const { accessToken, expiresAtMs: expiresAt, lifetimeMs } = entry
+    const remainingMs = expiresAt - Date.now()
+    // More than the lifetime: the clocks of two machines differ by more than a refresh before the end allows for.
+    return remainingMs > 0 && remainingMs < lifetimeMs * 1.1
+      ? { accessToken, expiresAt, lifetimeMs }
+      : undefined
   }
 
   /** Stores a token in the background. */
-  write({ accessToken, lifetimeMs, remainingMs }: StoredToken): void {
-    const expiresAtMs = Date.now() + remainingMs
-    const text = JSON.stringify({ accessToken, lifetimeMs, expiresAtMs })
-    this.#inOrder(async () => {
-      // Redis refuses a fraction of a millisecond.
-      await this.#guarded('set', () => this.#store.set(this.#key, text, Math.ceil(remainingMs)))
-      // Read back, because some stores, such as Keyv, report success while their Redis is down.
-      const isLost = (await this.read()) === undefined && Date.now() < expiresAtMs
-      // The failure of the store is reported already.
-      if (this.#countsAsEmpty()) return
-      if (isLost && !this.#hasReportedLoss) this.#log('warn', { event: 'token-cache.not-kept' }, notKept)
-      this.#hasReportedLoss = isLost
-    })
-  }
-
-  /** Removes a token that the service rejected, in the background, unless another process has replaced it. */
-  remove(rejected: string): void {
-    this.#inOrder(async () => {
-      const stored = await this.read()
-      if (stored?.accessToken === rejected) await this.#guarded('delete', () => this.#store.delete(this.#key))
-    })
-  }
-
-  #countsAsEmpty(): boolean {
-    return performance.now() < this.#countsAsEmptyUntil
+  write({ accessToken, expiresAt, lifetimeMs }: IssuedToken): void {
+    // Redis refuses a fraction of a millisecond.
+    const ttlMs = Math.ceil(expiresAt - Date.now())
+    const text = JSON.stringify({ accessToken, lifetimeMs, expiresAtMs: expiresAt })
+    void this.#guarded('set', () => this.#store.set(this.#key, text, ttlMs))
   }
 
   /** The result of an operation, or `undefined` if the store fails or counts as empty after a failure. */
-  async #guarded(operation: 'get' | 'set' | 'delete', run: () => unknown): Promise<unknown> {
-    if (this.#countsAsEmpty()) return undefined
+  async #guarded(operation: 'get' | 'set', run: () => unknown): Promise<unknown> {
+    if (performance.now() < this.#countsAsEmptyUntil) return undefined
     try {
       return await withTimeLimit(limitMs, run)
     } catch (error) {
@@ -102,23 +70,4 @@ export class SharedToken {
       return undefined
     }
   }
-
-  /** One change at a time: a slow delete of the old token must not hit the new one. */
-  #inOrder(change: () => Promise<void>): void {
-    this.#changes = this.#changes.then(change)
-  }
-}
-
-const notKept =
-  'The token cache did not store a token, so each process requests its own. ' +
-  'Is its database running? Listen for its `error` events'
-
-function storedToken(text: string): StoredToken | undefined {
-  const entry = entrySchema.safeParse(parseJson(text)).data
-  if (entry === undefined) return undefined
-  const { accessToken, expiresAtMs, lifetimeMs } = entry
-  const remainingMs = expiresAtMs - Date.now()
-  // More time left than the token's lifetime: a wall clock is wrong, so the time is useless.
-  if (remainingMs <= 0 || remainingMs > lifetimeMs * (1 + toleratedClockDifference)) return undefined
-  return { accessToken, lifetimeMs, remainingMs }
 }

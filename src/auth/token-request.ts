@@ -57,8 +57,8 @@ export type CredentialsEncoding = 'raw' | 'form-urlencoded'
 export interface IssuedToken {
   readonly accessToken: string
   readonly lifetimeMs: number
-  /** When the answered attempt was sent, on the monotonic clock: the token cannot be older. */
-  readonly requestedAt: number
+  /** Counted from when the answered attempt was sent: the token cannot be older. */
+  readonly expiresAt: number
 }
 
 /** How token requests are sent: with the client's options, not a call's, because they serve many calls. */
@@ -107,15 +107,7 @@ export class TokenEndpoint {
     return { words, lastFailure: this.#inFlight?.lastFailure }
   }
 
-  /** Gives the request in flight a longer time limit, counted from its beginning. */
-  extend(timeoutMs: number): void {
-    this.#inFlight?.deadline.extend(timeoutMs)
-  }
-
-  /**
-   * @param limits - each request has its own, because no single caller owns it
-   * @throws `TokenRequestError`, `ResponseValidationError`, `ConnectionError` or `TimeoutError`
-   */
+  /** @throws `TokenRequestError`, `ResponseValidationError`, `ConnectionError` or `TimeoutError` */
   requestToken(limits: Pick<CallSettings, 'timeoutMs' | 'retry'>): Promise<IssuedToken> {
     const contextOf = (): { status?: number } => ({})
     return traced(tokenChannel, contextOf, async (context) => {
@@ -133,11 +125,9 @@ export class TokenEndpoint {
           this.#inFlight = call
           const answer = await call.send(request, tokenRequestError)
           const { access_token, expires_in } = readAccessTokenResponse(answer)
-          return {
-            accessToken: access_token,
-            lifetimeMs: expires_in * 1_000,
-            requestedAt: call.attemptedSince,
-          }
+          const lifetimeMs = expires_in * 1_000
+          const expiresAt = Date.now() + lifetimeMs - (performance.now() - call.attemptedSince)
+          return { accessToken: access_token, lifetimeMs, expiresAt }
         },
         (call) => {
           if (this.#inFlight === call) this.#inFlight = undefined

@@ -27,10 +27,10 @@ export interface Missing {
  */
 export class Deadline {
   readonly #beganSince = performance.now()
-  #timeoutMs: number
+  readonly #timeoutMs: number
   readonly #signal: AbortSignal | undefined
   readonly #timeoutError: (awaited: Awaited | undefined) => TimeoutError
-  #timer: NodeJS.Timeout
+  readonly #timer: NodeJS.Timeout
   #awaited: Awaited | undefined
   #aborted = false
   #reason: unknown
@@ -62,14 +62,6 @@ export class Deadline {
   /** When the time ends, on the monotonic clock. */
   get endsAt(): number {
     return this.#beganSince + this.#timeoutMs
-  }
-
-  /** Allows more time, counted from the beginning. A shorter limit changes nothing. */
-  extend(timeoutMs: number): void {
-    if (timeoutMs <= this.#timeoutMs) return
-    this.#timeoutMs = timeoutMs
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.#timeOut(), this.endsAt - performance.now())
   }
 
   get aborted(): boolean {

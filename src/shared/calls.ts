@@ -1,10 +1,12 @@
 /** Shares calls, and counts work in flight. */
 
 /** Makes a function whose calls at the same time share one run of `work`. */
-export function singleFlight(work: () => Promise<void>): () => Promise<void> {
-  let running: Promise<void> | undefined
-  return () => {
-    running ??= work().finally(() => {
+export function singleFlight<Args extends unknown[], Result>(
+  work: (...args: Args) => Promise<Result>,
+): (...args: Args) => Promise<Result> {
+  let running: Promise<Result> | undefined
+  return (...args) => {
+    running ??= work(...args).finally(() => {
       running = undefined
     })
     return running

@@ -1,14 +1,7 @@
 import type { NotificationClient } from 'notification-subscriber'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
-import { failureOf } from '../support/failure.js'
-import {
-  type FakeService,
-  fakeService,
-  rejecting,
-  subscription,
-  tokenAnswer,
-} from '../support/fake-service.js'
+import { type FakeService, fakeService, rejecting, subscription } from '../support/fake-service.js'
 
 let service: FakeService
 let client: NotificationClient
@@ -120,22 +113,6 @@ describe('calls that wait for one token', () => {
     const client = service.client({ timeoutMs: 1_000 })
     const calls = Array.from({ length: 50 }, (_, index) => client.getAccessToken({ timeoutMs: 980 + index }))
     expect(new Set(await Promise.all(calls))).toEqual(new Set(['token-1']))
-    expect(service.tokenRequests).toHaveLength(1)
-  })
-
-  test('each waits as long as it allows, also if another call began the request', async () => {
-    vi.useFakeTimers()
-    service.onToken = async () => {
-      await new Promise((resolve) => setTimeout(resolve, 2_000))
-      return tokenAnswer('token-1')
-    }
-    const client = service.client({ timeoutMs: 1_000 })
-    const impatient = failureOf(client.getAccessToken())
-    const patient = client.getAccessToken({ timeoutMs: 3_000 })
-    await vi.advanceTimersByTimeAsync(1_000)
-    expect(await impatient).toMatchObject({ code: 'TIMEOUT', phase: 'token', timeoutMs: 1_000 })
-    await vi.advanceTimersByTimeAsync(1_000)
-    expect(await patient).toBe('token-1')
     expect(service.tokenRequests).toHaveLength(1)
   })
 })

@@ -1,6 +1,5 @@
 /** A `TimeoutError` says what the call was waiting for, how the last attempt failed, and what to do. */
 import { NotificationClient, TimeoutError } from 'notification-subscriber'
-import { Agent, buildConnector } from 'undici'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
 import { deferred } from '../support/deferred.js'
@@ -64,28 +63,6 @@ describe('the phase `connection`', () => {
       const client = new NotificationClient({ baseUrl, auth: { getAccessToken }, fetch, timeoutMs })
       expect((await timeoutOf(client.unsubscribe(7))).phase).toBe('connection')
       expect(requests).toEqual([])
-    })
-
-    test('when the connection is made', async () => {
-      await using server = await ScriptedServer.listen(tls, async (connection) => {
-        await connection.request()
-        await connection.stall()
-      })
-      const connector = buildConnector({})
-      const dispatcher = new Agent({
-        connect: (options, callback) => {
-          connector(options, (...made) => {
-            standStill()
-            callback(...made)
-          })
-        },
-      })
-      const { origin } = server
-      const client = new NotificationClient({ baseUrl: origin, auth: auth.token, dispatcher, timeoutMs })
-      expect((await timeoutOf(client.createSubscription(subscription))).phase).toBe('connection')
-      await dispatcher.close()
-      await server.idle()
-      expect(server.seen).toBe(0)
     })
   })
 

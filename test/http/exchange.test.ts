@@ -1,7 +1,6 @@
 /** What every transport is given, and what is read of its answers. */
-import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import { gzipSync } from 'node:zlib'
 import type { NotificationClientOptions } from 'notification-subscriber'
-import { Dispatcher } from 'undici'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
 import { failureOf } from '../support/failure.js'

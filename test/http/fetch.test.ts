@@ -1,5 +1,3 @@
-/** What a caller's `fetch` may be and do. What holds for every transport is in messages.test.ts. */
-import assert from 'node:assert'
 import { describe, expect, test } from 'vitest'
 import { failureOf } from '../support/failure.js'
 import { fakeService, subscription } from '../support/fake-service.js'
