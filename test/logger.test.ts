@@ -1,8 +1,6 @@
-import { DeliveryReceiver } from 'notification-subscriber/webhooks'
 import { pino } from 'pino'
 import { describe, expect, test, vi } from 'vitest'
 import { callLogged, logOf } from '../src/logger.js'
-import { fakeService } from './support/fake-service.js'
 import { recordingLogger } from './support/recording-logger.js'
 
 describe.each([
@@ -149,41 +147,5 @@ describe('an error in a line is a description', () => {
     const logger = pino({}, { write: (line) => lines.push(line) })
     logOf(logger)('error', { event: 'handler.failed', err: new RangeError('too far') }, 'Handler failed')
     expect(JSON.parse(lines.join(''))).toMatchObject({ err: { type: 'RangeError', message: 'too far' } })
-  })
-})
-
-describe('a logger is tried once, by a line at debug', () => {
-  const template = (message: unknown) => `debug: ${message}`
-  const json = (message: unknown) => JSON.stringify({ level: 'debug', message })
-  const msg = (message: unknown) => JSON.stringify({ msg: message })
-
-  test.each([
-    ['a template', template],
-    ['JSON', json],
-    ['JSON with the message in `msg`', msg],
-  ])('one that takes a text first, and writes %s, is refused wherever it is given', async (_, write) => {
-    const logger = { debug: write, info: write, warn: write, error: write }
-    const asFunction = Object.assign(() => {}, logger)
-    expect(() => fakeService().client({ logger: asFunction })).toThrow('takes a text first')
-    const refused = { code: 'CONFIGURATION', issues: [{ path: ['logger'], message: expect.any(String) }] }
-    for (let time = 0; time < 2; time += 1) {
-      expect(() => new DeliveryReceiver({ secrets: { token: 'a-secret-of-tests' }, logger })).toThrow(
-        expect.objectContaining(refused),
-      )
-    }
-    expect(() => fakeService().client({ logger })).toThrow(expect.objectContaining(refused))
-  })
-
-  test('one that takes fields first gets that line once, as a plain object', () => {
-    const debug = vi.fn((fields: object, message: string) => {
-      // As tslog does.
-      const arePlain = Object.getPrototypeOf(fields) === Object.prototype
-      return JSON.stringify(arePlain ? { ...fields, message } : { message: fields })
-    })
-    const logger = { debug, info: debug, warn: debug, error: debug }
-    for (let time = 0; time < 2; time += 1)
-      new DeliveryReceiver({ secrets: { token: 'a-secret-of-tests' }, logger })
-    expect(debug).toHaveBeenCalledOnce()
-    expect(debug.mock.lastCall?.[0]).toMatchObject({ event: 'logger.tried' })
   })
 })

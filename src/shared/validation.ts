@@ -135,38 +135,10 @@ export function loggerSchema<Given = unknown>() {
     )
 }
 
-const triedLoggers = new WeakMap<object, boolean>()
-
-/** One line at `debug`, once for each logger: who takes text first makes a text of the fields. */
+/** Winston, by what no other logger has. */
 function takesTextFirst(logger: unknown): boolean {
-  // Some loggers are functions with methods.
-  if ((typeof logger !== 'object' && typeof logger !== 'function') || logger === null) return false
-  const known = triedLoggers.get(logger)
-  if (known !== undefined) return known
-  let wasText = false
-  // A plain object, as the fields of every line: some loggers take another one for the message.
-  const trial = { event: 'logger.tried' }
-  Object.defineProperties(trial, {
-    // A template has made a text of the fields.
-    toString: {
-      value() {
-        wasText = true
-        return trial.event
-      },
-    },
-    // The key is where JSON has the fields: as the message they are no fields.
-    toJSON: {
-      value(key: string) {
-        wasText ||= key === 'message' || key === 'msg'
-        return trial
-      },
-    },
-  })
-  // Errors of a logger break nothing, neither now nor later.
-  const write = async () => Object(logger).debug(trial, 'This logger is used by notification-subscriber')
-  write().catch(() => {})
-  triedLoggers.set(logger, wasText)
-  return wasText
+  const { exceptions, transports } = Object(logger)
+  return exceptions !== undefined && transports !== undefined
 }
 
 /** By shape, not by `instanceof`: a signal may come from another realm or a polyfill. */

@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import type { InvalidDeliveryError } from '../errors.js'
 import { configurationError, numericId, validate } from '../shared/validation.js'
-import { errorOf, invalidDelivery, isBytes } from './body.js'
+import { errorOf, invalidDelivery } from './body.js'
 import { contentOf } from './content.js'
 import { checkOf, payloadReaders, payloadsSchema } from './payloads.js'
 import { anyDeliverySchema, type Delivery, type NoPayloadSchemas, type PayloadSchemas } from './schemas.js'
@@ -150,19 +150,7 @@ export function safeParseDelivery(body: unknown): DeliveryResult {
 /** Advice for values that are often passed by mistake instead of a body. */
 function mistakeIn(body: unknown): string | undefined {
   if (body === undefined) return 'is undefined (did a body parser run, for this content type?)'
-  try {
-    const { then, text, getReader, [Symbol.asyncIterator]: iterate } = Object(body)
-    const what = [
-      typeof then === 'function' && 'a promise',
-      typeof text === 'function' && 'a Request',
-      (typeof getReader === 'function' || typeof iterate === 'function') && 'a stream',
-      Array.isArray(body) && body.some(isBytes) && 'a list of chunks',
-    ].find(Boolean)
-    if (what) return `is ${what}: pass \`await request.text()\``
-  } catch {
-    // The object's getters throw: no advice.
-  }
-  return undefined
+  return body instanceof Promise ? 'is a promise: pass `await request.text()`' : undefined
 }
 
 /** The log fields of a delivery. */

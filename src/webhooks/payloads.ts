@@ -4,7 +4,7 @@ import type { Issue } from '../errors.js'
 import { documentedPayloads } from '../notification-types.js'
 import { messageOf } from '../shared/text.js'
 import { issuesOf, ownMessages } from '../shared/validation.js'
-import { anyDeliverySchema, type PayloadSchemas } from './schemas.js'
+import type { PayloadSchemas } from './schemas.js'
 
 /** The schema of the option `payloads`, made when options are checked, so that parsing alone does not cost it. */
 export function payloadsSchema() {
@@ -21,26 +21,18 @@ function schemaProblem(schema: PayloadSchemas[string]): string | undefined {
     return 'must be a Standard Schema, such as one of zod, valibot or arktype'
   }
   try {
-    if (isOwnZodSchema(schema)) z.compile(schema, { strict: true })
-    // One call. Zod 3 also answers what a schema throws with a promise.
-    else if (schema['~standard'].vendor !== 'zod') standardReader(schema)({})
-  } catch (error) {
-    if (error instanceof z.ZodCompileAsyncError || error instanceof AsynchronousError) {
-      return 'must be synchronous, because a callback is parsed before it is answered: await in the handler instead'
-    }
+    // One call. Zod also answers what a transform throws with a promise.
+    if (schema['~standard'].vendor === 'zod' || !isPromise(schema['~standard'].validate({}))) return undefined
+  } catch {
+    return undefined
   }
-  return undefined
+  return 'must be synchronous, because a callback is parsed before it is answered: await in the handler instead'
 }
 
-/** By the mark of zod 4, classic and mini. Not by `instanceof`, because the user's zod may be another copy. */
-function isZodSchema(schema: object): schema is z.core.$ZodType {
-  return '_zod' in schema
-}
-
-/** Whether a schema may be compiled: the compiler knows only the schemas of its own version. */
-function isOwnZodSchema(schema: object): schema is z.core.$ZodType {
-  const versionOf = ({ _zod }: z.core.$ZodType) => Object.values(_zod.version).join('.')
-  return isZodSchema(schema) && versionOf(schema) === versionOf(anyDeliverySchema)
+function isPromise(result: object): result is Promise<unknown> {
+  if (!(result instanceof Promise)) return false
+  result.catch(() => {})
+  return true
 }
 
 /** Reads a payload of one type: returns the parsed payload, or what is wrong with it. */
@@ -82,41 +74,24 @@ export function checkOf(
 
 /** Makes a reader from a user's schema for the payload of `type`: the schema's output is the result. */
 function readerOf(type: string, schema: PayloadSchemas[string]): PayloadReader {
-  const read = isZodSchema(schema) ? zodReader(schema) : standardReader(schema)
   return (payload) => {
     try {
-      return read(payload)
+      // Zod's own function, because by the standard it answers what a transform throws with a promise.
+      if ('_zod' in schema) {
+        const { data, error } = z.safeParse(schema as z.core.$ZodType, payload, ownMessages)
+        return { payload: data, issues: error && issuesOf(error, payloadPath) }
+      }
+      const result = schema['~standard'].validate(payload)
+      if (isPromise(result)) throw new TypeError('it returned a promise')
+      if (!result.issues) return { payload: result.value }
+      const issues = result.issues.map(({ message, path = [] }) => ({
+        path: [...payloadPath, ...path.map((key) => (typeof key === 'object' ? key.key : key))],
+        message,
+      }))
+      return { issues }
     } catch (cause) {
       const message = `the schema for "${type}" is asynchronous or failed (${messageOf(cause)})`
       return { issues: [{ path: payloadPath, message }], cause }
     }
-  }
-}
-
-/** Not by the standard: with that, zod answers what a transform throws with a promise, as if it were asynchronous. */
-function zodReader(schema: z.core.$ZodType): PayloadReader {
-  let compiled: z.core.$ZodType | undefined
-  return (payload) => {
-    compiled ??= isOwnZodSchema(schema) ? z.compile(schema) : schema
-    const { data, error } = z.safeParse(compiled, payload, ownMessages)
-    return { payload: data, issues: error && issuesOf(error, payloadPath) }
-  }
-}
-
-class AsynchronousError extends TypeError {}
-
-function standardReader(schema: PayloadSchemas[string]): PayloadReader {
-  return (payload) => {
-    const result = schema['~standard'].validate(payload)
-    if ('then' in result) {
-      result.catch(() => {})
-      throw new AsynchronousError('it returned a promise')
-    }
-    if (!result.issues) return { payload: result.value }
-    const issues = result.issues.map(({ message, path = [] }) => ({
-      path: [...payloadPath, ...path.map((key) => (typeof key === 'object' ? key.key : key))],
-      message,
-    }))
-    return { issues }
   }
 }

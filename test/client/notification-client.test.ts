@@ -307,7 +307,6 @@ describe('the logger (default: silent)', () => {
     const logger = new Log()
     await service.client({ logger, retry: { baseDelayMs: 0 } }).unsubscribe(7)
     expect(logger.lines).toEqual([
-      'debug This logger is used by notification-subscriber',
       'debug Request answered',
       'info Access token obtained',
       'warn Request got no answer',

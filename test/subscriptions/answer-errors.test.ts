@@ -145,7 +145,7 @@ describe('other answers', () => {
   )
 
   test('a body that is encoded, although the request did not ask for it, is named', async () => {
-    const issues = [{ path: [], message: 'is encoded as gzip, which the request did not ask for' }]
+    const issues = [{ path: [], message: 'is not JSON: it is encoded as gzip' }]
     const gzipped = (status: number) =>
       new Response('\u001f\u008b', { status, headers: { 'content-encoding': 'gzip' } })
     answer(() => gzipped(201))
