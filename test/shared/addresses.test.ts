@@ -38,7 +38,7 @@ test.each([
 test.each(['https://a.example/${b?key=secret', 'https://a.example/{{b?key=secret', 'https://${a?key=secret'])(
   'no problem of %s shows the query',
   (url) => {
-    expect(callbackUrlProblem(url, false)).toMatch(/^contains `(?:\$\{|\{\{)[ab]`, which was never filled in/)
+    expect(callbackUrlProblem(url, false)).toBe('contains a placeholder, which was never filled in')
   },
 )
 
