@@ -24,7 +24,7 @@ export const isInterim = between(100, 199)
 /** The request was carried out. */
 export const isSuccess = between(200, 299)
 
-/** A token was issued, or a proxy has made a tunnel. */
+/** A token was issued. */
 export const isOk = oneOf(200)
 
 /** A subscription was created. */
@@ -52,12 +52,6 @@ const temporaryErrors = ['temporarily_unavailable', 'server_error', 'internal_fa
 /** Of a token endpoint: client ID, secret or domain are refused (RFC 6749 section 5.2). */
 export const isTokenRefused = (status: number, error = '') =>
   oneOf(400, 401, 403)(status) && !temporaryErrors.includes(error)
-
-/** Of a proxy: it asks for credentials. */
-export const isProxyUnauthorized = oneOf(407)
-
-/** Of a proxy: it makes no tunnel for this client. */
-export const isProxyRefusal = oneOf(403, 407)
 
 /** Nothing is at this address. */
 export const isAbsent = oneOf(404)
