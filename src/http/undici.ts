@@ -24,7 +24,6 @@ const maxConnections = 32
 export function undiciTransport(ca: string | undefined): Transport {
   let opening: Promise<Dispatcher> | undefined
   let opened: Dispatcher | undefined
-  const { HTTPS_PROXY, HTTP_PROXY, https_proxy, http_proxy } = process.env
 
   async function send(request: HttpRequest, deadline: Deadline) {
     opening ??= open(ca)
@@ -33,7 +32,7 @@ export function undiciTransport(ca: string | undefined): Transport {
   }
 
   return {
-    proxy: (https_proxy || HTTPS_PROXY || http_proxy || HTTP_PROXY) && 'of the environment',
+    proxy: hasProxy() ? 'of the environment' : undefined,
     send: (request, deadline) =>
       opened === undefined ? send(request, deadline) : exchange(opened, request, deadline),
     async close() {
@@ -44,13 +43,20 @@ export function undiciTransport(ca: string | undefined): Transport {
   }
 }
 
+function hasProxy(): boolean {
+  const { HTTPS_PROXY, HTTP_PROXY, https_proxy, http_proxy } = process.env
+  return Boolean(https_proxy || HTTPS_PROXY || http_proxy || HTTP_PROXY)
+}
+
 async function open(ca: string | undefined): Promise<Dispatcher> {
-  const { EnvHttpProxyAgent } = await loadUndici()
+  const { Agent, EnvHttpProxyAgent } = await loadUndici()
   const connect = await tlsOptions(ca)
   // No proxy reaches this machine.
   const noProxy = `${process.env.no_proxy || process.env.NO_PROXY || ''},localhost,127.0.0.1,[::1]`
   // The client's deadline covers the whole call; undici's own timeouts could end it earlier.
   const limits = { connections: maxConnections, headersTimeout: 0, bodyTimeout: 0 }
+  // The other one parses the origin of each request.
+  if (!hasProxy()) return new Agent({ ...limits, connect })
   try {
     return new EnvHttpProxyAgent({ ...limits, connect, proxyTls: connect, requestTls: connect, noProxy })
   } catch {
