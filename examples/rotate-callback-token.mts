@@ -100,7 +100,7 @@ console.log(`The old token is answered with ${callback?.status}`)
 
 await receiver.close(server, { timeoutMs: 10_000 })
 console.log(
-  'Next: copy rotateCallbackToken. A SubscriptionKeeper rotates all its subscriptions: keeper.rotateParameters()',
+  'Next: copy rotateCallbackToken. A SubscriptionKeeper gives all its subscriptions the parameters of its options.',
 )
 
 /** Resolves when the delivery in flight and the next one are answered. */

@@ -11,15 +11,12 @@ import {
 } from '../shared/validation.js'
 import { maxDelayMs } from '../shared/waits.js'
 import {
-  type AssociatedValues,
-  associatedValuesProblem,
   callbackUrlSchema,
   checkAssociatedValues,
   headersSchema,
   notificationTypesSchema,
   parametersSchema,
   type UpdateSubscriptionParametersInput,
-  updateSubscriptionParametersInputSchema,
 } from '../subscriptions/schemas.js'
 import type { SubscriptionKeeperOptions } from './types.js'
 
@@ -97,34 +94,9 @@ const callOptions = z.lazy(() =>
 const sweepOptions = z.lazy(() => callOptions.unwrap().extend({ allowRemovals: z.boolean().optional() }))
 
 /** @throws `InvalidRequestError` for wrong options of one call: nothing was done */
-export function validateCall(
-  method: 'sweep' | 'rotateParameters' | 'unsubscribeAll',
-  options: unknown,
-): void {
+export function validateCall(method: 'sweep' | 'unsubscribeAll', options: unknown): void {
   const schema = method === 'sweep' ? sweepOptions : callOptions
   validate<unknown>(schema, options, invalidRequest(`${method} cannot do this`))
-}
-
-/** The present values with those changed that a rotation names. @throws `InvalidRequestError`: nothing was done */
-export function rotated(
-  present: UpdateSubscriptionParametersInput,
-  changes: UpdateSubscriptionParametersInput,
-): UpdateSubscriptionParametersInput {
-  const refuse = invalidRequest('rotateParameters cannot do this')
-  const { parameters, headers } = validate(updateSubscriptionParametersInputSchema, changes, refuse)
-  const changed = new Set(namesOf({ parameters, headers }))
-  const merge = (before: AssociatedValues = {}, after: AssociatedValues = {}) => {
-    const kept = Object.entries(before).filter(([name]) => !changed.has(name.toLowerCase()))
-    const all = { ...Object.fromEntries(kept), ...after }
-    return Object.keys(all).length > 0 ? all : undefined
-  }
-  const values = {
-    parameters: merge(present.parameters, parameters),
-    headers: merge(present.headers, headers),
-  }
-  const message = associatedValuesProblem(values)
-  if (message !== undefined) throw refuse([{ path: [], message }])
-  return values
 }
 
 /** Names of parameters and headers, in lower case. */

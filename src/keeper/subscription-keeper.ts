@@ -2,7 +2,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { channelFor, traced } from '../shared/tracing.js'
 import { untilAborted } from '../shared/waits.js'
-import type { UpdateSubscriptionParametersInput } from '../subscriptions/schemas.js'
 import { basicsOf } from './basics.js'
 import { Queue, type SweepRequest } from './loop/queue.js'
 import { Configuration } from './memory/configuration.js'
@@ -14,7 +13,6 @@ import type {
   KeeperGap,
   KeeperStatus,
   KeptSubscription,
-  RotationReport,
   SubscriptionKeeperOptions,
   SweepOptions,
   SweepProgress,
@@ -96,42 +94,6 @@ export class SubscriptionKeeper implements AsyncDisposable {
     await this.stop()
   }
 
-  /**
-   * Gives every subscription new parameters or headers; all others keep their values. When `pending` is empty, the receiver
-   * may drop the old secret. With several processes, call the method in each: the others stop sending. Deploy the new
-   * values soon: a process that starts with the old values restores them (docs/keeper.md, Rotating the token).
-   *
-   * @throws `InvalidRequestError` before anything is sent; `Error` if nothing could be done and this process knows no
-   * user; the reason of `signal`, which ends this wait, but not the sweep
-   */
-  async rotateParameters(
-    values: UpdateSubscriptionParametersInput,
-    options: Pick<SweepOptions, 'signal' | 'onProgress'> = {},
-  ): Promise<RotationReport> {
-    validateCall('rotateParameters', options)
-    const { configuration, users } = this.#parts
-    configuration.rotate(values)
-    const report = await this.#sweep({ provenSince: now() }, options)
-    // A process that has started meanwhile may have put back its own values.
-    const isKnown = await this.#inOwnContext(() => configuration.synchronize()).then(
-      () => !configuration.state.isSuperseded,
-      () => false,
-    )
-    const isConfirmed = ({ record }: User) =>
-      isKnown &&
-      record?.generation === configuration.state.generation &&
-      record?.id !== undefined &&
-      !record.idUnsure &&
-      record.claim === undefined
-    const confirmed: string[] = []
-    const pending = report.failed.map(({ username }) => username).filter((name) => !users.all.get(name))
-    for (const user of users.all.values()) {
-      if (user.isWanted) (isConfirmed(user) ? confirmed : pending).push(user.username)
-    }
-    if (pending.length === 0) this.#refuseIfNothingWasDone('rotateParameters')
-    return { confirmed, pending }
-  }
-
   /** What the keeper knows, from memory (docs/keeper.md, Readiness and alerts). */
   status(): KeeperStatus {
     const counts = { active: 0, unproven: 0, conflict: 0, failing: 0 }
@@ -173,7 +135,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
     validateCall('unsubscribeAll', options)
     await this.stop()
     const report = await this.#sweep({ provenSince: now(), wantsNone: true }, options)
-    this.#refuseIfNothingWasDone('unsubscribeAll')
+    this.#refuseIfNothingWasDone()
     return report
   }
 
@@ -212,12 +174,12 @@ export class SubscriptionKeeper implements AsyncDisposable {
   }
 
   /** Throws, because an empty report would say that nothing is left to do. */
-  #refuseIfNothingWasDone(method: string): void {
+  #refuseIfNothingWasDone(): void {
     const { isSuperseded } = this.#parts.configuration.state
     if (this.#parts.users.all.size > 0 || (!isSuperseded && !this.#parts.store.isFailing)) return
     const reason = isSuperseded ? 'another process has a newer configuration' : 'the store cannot be read'
     throw new Error(
-      `${method} has done nothing, and this process knows no user: ${reason}. Call it again later.`,
+      `unsubscribeAll has done nothing, and this process knows no user: ${reason}. Call it again later.`,
     )
   }
 }

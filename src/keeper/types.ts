@@ -175,14 +175,6 @@ export interface SweepOptions {
   readonly allowRemovals?: boolean | undefined
 }
 
-/** The result of a rotation of parameters. */
-export interface RotationReport {
-  /** Users whose callbacks carry the new values. */
-  readonly confirmed: readonly string[]
-  /** Users whose callbacks may still carry the old values. They are finished later. */
-  readonly pending: readonly string[]
-}
-
 /** The subscription of one user, as far as the keeper knows. */
 export interface KeptSubscription {
   /** The service's id, if known. */

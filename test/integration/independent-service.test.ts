@@ -271,21 +271,6 @@ describe.concurrent.each(variants)('$name', (variant) => {
       expect(report.problems).toEqual(wrongRoutes === undefined ? [] : [routesProblem])
     })
 
-    test('rotates a parameter, or says who is pending', async () => {
-      const keepers = new Keepers(service, client, 'rotates')
-      await using keeper = keepers.start()
-      await keeper.sweep()
-      const before = await keepers.subscriptions()
-      const parameters = { token: 'the-next-secret-of-it' }
-      const { confirmed, pending } = await keeper.rotateParameters({ parameters })
-      const isRight = wrongRoutes === undefined
-      expect([[...confirmed].sort(), [...pending].sort()]).toEqual(
-        isRight ? [usernames, []] : [[], usernames],
-      )
-      const values = isRight ? parameters : { token }
-      expect(await keepers.subscriptions()).toEqual(before.map((each) => ({ ...each, values })))
-    })
-
     test('unsubscribes all, or counts nothing as removed', async () => {
       const keepers = new Keepers(service, client, 'all')
       await using keeper = keepers.start()

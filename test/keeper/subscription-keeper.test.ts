@@ -50,7 +50,6 @@ test('a sweep subscribes every user, each with a subscription of their own, and 
 
 test.for<[string, (keeper: SubscriptionKeeper) => Promise<unknown>]>([
   ['sweep', (keeper) => keeper.sweep({ allowRemoval: true } as object)],
-  ['rotateParameters', (keeper) => keeper.rotateParameters({}, { onprogress() {} } as object)],
   ['unsubscribeAll', (keeper) => keeper.unsubscribeAll({ allowRemovals: true } as object)],
   ['sweep', (keeper) => keeper.sweep({ signal: 1_000 } as object)],
 ])(
@@ -187,7 +186,6 @@ describe('the keeper', () => {
       bench.emulator.endSubscription(bench.idOf('bob') ?? 0)
       keeper.observe({}, { subscriptionId: bench.idOf('alice') ?? 0 })
       keeper.start()
-      await keeper.rotateParameters({ parameters: { token: 'second' } })
       await keeper.unsubscribeAll()
     })
     expect([...seen]).toEqual(['own'])
@@ -217,12 +215,9 @@ describe('the keeper', () => {
     expect(keeper.status().problems).toEqual([])
   })
 
-  test('has at most 100 parameters and headers, also after a rotation', async (bench) => {
+  test('has at most 100 parameters and headers', async (bench) => {
     const options = { parameters: values(60), headers: values(41, 'h') }
     expect(() => bench.keeper(options)).toThrow(ConfigurationError)
-    const keeper = bench.keeper({ parameters: values(60) })
-    const rotation = { parameters: values(60, 'other') }
-    await expect(keeper.rotateParameters(rotation)).rejects.toThrow(InvalidRequestError)
   })
 })
 

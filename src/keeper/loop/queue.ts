@@ -164,9 +164,7 @@ export class Queue {
         await this.#synchronize()
         if (run.isStopped) break
         await this.#readRoster(request)
-        const { generation, isSuperseded } = configuration.state
-        // A rotation meanwhile has made the generation unknown: once more.
-        if (generation !== undefined || isSuperseded) return undefined
+        return undefined
       } catch (error) {
         if (!(error instanceof StoreFailure)) throw error
         if (now() >= patientUntil) return error

@@ -130,9 +130,9 @@ export class Reconciliation {
   #facts(): Facts | undefined {
     const { configuration, existing, routes } = this.#parts
     const { user } = this
-    const { generation, isSuperseded, values } = configuration.state
+    const { generation, isSuperseded } = configuration.state
     if (isSuperseded || generation === undefined) return undefined
-    const names = namesOf(values)
+    const names = namesOf(configuration.values)
     return {
       spec: configuration.spec,
       names,
@@ -202,12 +202,12 @@ export class Reconciliation {
       return this.#prevented(Math.max(0, (circuit.outage?.nextTestFrom ?? 0) - now()))
     try {
       await this.#claim(call, facts)
-      const { generation, isSuperseded, values } = configuration.state
+      const { generation, isSuperseded } = configuration.state
       const isOutdated = generation !== facts.generation || user.isWanted !== facts.isWanted
       if (isSuperseded || isOutdated || this.#run.isStopped) return undefined
       this.#isClaimUnused = false
       const sent = { since: now(), at: Date.now() }
-      const result = await sendCall(client, call, user.username, values, this.#run.calls.signal)
+      const result = await sendCall(client, call, user.username, configuration.values, this.#run.calls.signal)
       const failure = isFailure(result) ? result : this.#settle(call, result, facts, sent)
       // Another call shows whether the service works.
       if (failure === undefined && result.kind !== 'refused') circuit.succeeded()

@@ -8,7 +8,6 @@ import * as z from 'zod'
 import { singleFlight } from '../../shared/calls.js'
 import type { AssociatedValues, UpdateSubscriptionParametersInput } from '../../subscriptions/schemas.js'
 import type { Basics } from '../basics.js'
-import { rotated } from '../options.js'
 import { countSchema, type Spec, specOf } from '../rules/record.js'
 import { longAgo, now } from '../timing.js'
 import { lossMessage } from './keeper-store.js'
@@ -25,9 +24,7 @@ const storeKey = 'configuration'
 
 /** What this process sends, and whether it may. */
 export interface ConfigurationState {
-  /** Parameters and headers. */
-  readonly values: UpdateSubscriptionParametersInput
-  /** `undefined` before the first synchronization, and after a rotation until the next. */
+  /** `undefined` before the first synchronization. */
   readonly generation: number | undefined
   /** Whether another process has a newer configuration: this one sends nothing. */
   readonly isSuperseded: boolean
@@ -35,6 +32,8 @@ export interface ConfigurationState {
 
 export class Configuration {
   readonly spec: Spec
+  /** Parameters and headers. */
+  readonly values: UpdateSubscriptionParametersInput
   readonly #parts: Basics
   #state: ConfigurationState
   #generation = 0
@@ -43,10 +42,10 @@ export class Configuration {
 
   constructor(parts: Basics) {
     const { callbackUrl, headers, notificationTypes, parameters } = parts
-    const values = { parameters, headers }
+    this.values = { parameters, headers }
     this.spec = specOf(notificationTypes, String(callbackUrl))
     this.#parts = parts
-    this.#state = { values, generation: undefined, isSuperseded: false }
+    this.#state = { generation: undefined, isSuperseded: false }
   }
 
   /** The newest generation that this process has used, also while another one supersedes it; 0 before the first. */
@@ -58,11 +57,6 @@ export class Configuration {
     return this.#state
   }
 
-  /** The next synchronization makes the values a configuration. @throws InvalidRequestError */
-  rotate(changes: UpdateSubscriptionParametersInput): void {
-    this.#state = { ...this.#state, values: rotated(this.#state.values, changes), generation: undefined }
-  }
-
   /** Checks whether this configuration is the newest, or makes it the newest. @throws StoreFailure, KeyFailure */
   readonly synchronize = singleFlight(() =>
     this.#parts.store.untilStored(storeKey, () => this.#synchronize()),
@@ -71,18 +65,17 @@ export class Configuration {
   /** @returns whether the store has this process' configuration */
   async #synchronize(): Promise<boolean> {
     const { problems, processes, store } = this.#parts
-    const { generation: present, isSuperseded, values } = this.#state
+    const { generation: present, isSuperseded } = this.#state
     const { text, value: stored } = await store.read(storeKey, storedSchema)
     const mayReturn =
       isSuperseded && now() - this.#supersededSince >= lifeMs && !processes.hasNewer(this.#generation)
     const mine = mayReturn ? undefined : present
-    const isOurs = stored !== undefined && (await this.#hashOf(values, stored.salt)) === stored.hash
+    const isOurs = stored !== undefined && (await this.#hashOf(stored.salt)) === stored.hash
     if (isOurs && stored.generation >= (mine ?? 0)) {
-      this.#follow(values, stored.generation)
+      this.#follow(stored.generation)
       return true
     }
-    // A starting process has the newest configuration; a rotation replaces the configuration before it. If every process with a
-    // newer one is gone, this one comes back.
+    // A starting process has the newest configuration. If every process with a newer one is gone, this one comes back.
     const isOlder = stored === undefined || stored.generation < (mine ?? this.#generation + 1)
     if (this.#generation > 0 && !isOlder && !mayReturn) {
       if (!isSuperseded) this.#supersededSince = now()
@@ -92,26 +85,26 @@ export class Configuration {
     }
     const generation = mine ?? Math.max((stored?.generation ?? 0) + 1, this.#generation + 1, Date.now())
     const salt = randomBytes(16).toString('base64url')
-    const written = { generation, salt, hash: await this.#hashOf(values, salt) }
+    const written = { generation, salt, hash: await this.#hashOf(salt) }
     if (!(await store.compareAndSet(storeKey, text, JSON.stringify(written)))) return false
     const isLost = text === undefined || stored !== undefined
     if (mine !== undefined && isLost) problems.reportOnce('STORE', lossMessage, 'loss')
-    this.#follow(values, generation)
-    return this.#state.values === values
+    this.#follow(generation)
+    return true
   }
 
-  #follow(values: UpdateSubscriptionParametersInput, generation: number): void {
+  #follow(generation: number): void {
     const { problems, schedule } = this.#parts
     const before = this.#state
-    if (values !== before.values) return
-    this.#state = { ...before, generation, isSuperseded: false }
+    this.#state = { generation, isSuperseded: false }
     this.#generation = generation
     problems.resolve('SUPERSEDED')
     if (generation !== before.generation || before.isSuperseded) schedule.markAllDue()
   }
 
   /** Slow, so that a leaked store does not help to guess a token; so computed once per salt and values. */
-  #hashOf({ headers, parameters }: UpdateSubscriptionParametersInput, salt: string): Promise<string> {
+  #hashOf(salt: string): Promise<string> {
+    const { headers, parameters } = this.values
     const sorted = (each: AssociatedValues = {}) => Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))
     const of = JSON.stringify([salt, this.spec, sorted(parameters), sorted(headers)])
     if (this.#hash?.of !== of) {
@@ -127,4 +120,4 @@ export const supersededMessage =
   'Another process runs a newer configuration: it subscribes this user, and this process sends nothing.'
 const newerMessage =
   'Another process has a newer configuration (types, callback URL, parameters or headers): this one sends nothing more. ' +
-  'Stop this process, or deploy it anew; after a rotation, call `rotateParameters` here, too.'
+  'Stop this process, or deploy it anew.'

@@ -379,36 +379,12 @@ function startCanary(
   })
 }
 
-/** Every living keeper gets the new secret; a process that starts later has it in its configuration. */
+/** New values of all parameters. */
 function rotate(world: World): void {
   const before = world.configuration
   if (before.parameters === undefined) return
   const renewed = Object.keys(before.parameters).map((name) => [name, world.newSecret()])
-  const parameters: Record<string, string> = Object.fromEntries(renewed)
-  const rotated = { ...before, parameters }
-  world.formerConfigurations.push(before)
-  world.configuration = rotated
-  for (const node of world.nodes.filter(({ configuration }) => configuration === before)) {
-    node.configuration = rotated
-    node.process.receive(0, () => {
-      node.keeper.rotateParameters({ parameters }).then(
-        ({ confirmed }) => {
-          if (world.configuration === rotated) checkConfirmed(world, confirmed)
-        },
-        () => {},
-      )
-    })
-  }
-}
-
-/** Callbacks of a confirmed user carry the new values. */
-function checkConfirmed(world: World, confirmed: readonly string[]): void {
-  const values = Object.entries(world.configuration.parameters ?? {})
-  for (const { usernames, parameters } of confirmed.flatMap((name) => world.subscriptionsOf(name))) {
-    const isOld = values.some(([name, value]) => parameters[name] !== value)
-    if (isOld && !world.store.hasLost())
-      world.violate(`the rotation of ${usernames} is confirmed, and callbacks carry old values`)
-  }
+  deploy(world, { ...before, parameters: Object.fromEntries(renewed) })
 }
 
 /** A rolling deployment: the new process starts first, then the old ones stop. */

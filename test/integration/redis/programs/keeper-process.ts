@@ -37,30 +37,32 @@ function log(fields: object, message: string): void {
 const client = NotificationClient.fromEnv()
 const redis = new Redis(REDIS_URL)
 redis.on('error', () => {})
-const keeper = new SubscriptionKeeper({
-  // Each process has a relay of its own to the service: its address names no service that they share.
-  client: {
-    tryCreateSubscription: (...call) => client.tryCreateSubscription(...call),
-    updateSubscriptionParameters: (...call) => client.updateSubscriptionParameters(...call),
-    unsubscribe: (...call) => client.unsubscribe(...call),
-  },
-  name: 'kept',
-  store: redisStore(redis),
-  usernames: () => JSON.parse(readFileSync(ROSTER_FILE, 'utf8')),
-  notificationTypes: ['behavioral', 'call-score'],
-  callbackUrl: CALLBACK_URL,
-  parameters: { token: TOKEN },
-  sweepIntervalMs: 60_000,
-  // Until a keeper lives long enough to read it, the roster may have changed altogether.
-  maxRemovedShare: 1,
-  ...keeperLimits,
-  onGap: (gap) => report({ kind: 'gap', process: PROCESS_NAME, gap }),
-  onProblem: (problem) => {
-    const { code, resolved } = problem
-    report({ kind: 'problem', process: PROCESS_NAME, code, resolved, text: shown(problem) })
-  },
-  logger: { debug: log, info: log, warn: log, error: log },
-})
+const keeperWith = (token: string) =>
+  new SubscriptionKeeper({
+    // Each process has a relay of its own to the service: its address names no service that they share.
+    client: {
+      tryCreateSubscription: (...call) => client.tryCreateSubscription(...call),
+      updateSubscriptionParameters: (...call) => client.updateSubscriptionParameters(...call),
+      unsubscribe: (...call) => client.unsubscribe(...call),
+    },
+    name: 'kept',
+    store: redisStore(redis),
+    usernames: () => JSON.parse(readFileSync(ROSTER_FILE, 'utf8')),
+    notificationTypes: ['behavioral', 'call-score'],
+    callbackUrl: CALLBACK_URL,
+    parameters: { token },
+    sweepIntervalMs: 60_000,
+    // Until a keeper lives long enough to read it, the roster may have changed altogether.
+    maxRemovedShare: 1,
+    ...keeperLimits,
+    onGap: (gap) => report({ kind: 'gap', process: PROCESS_NAME, gap }),
+    onProblem: (problem) => {
+      const { code, resolved } = problem
+      report({ kind: 'problem', process: PROCESS_NAME, code, resolved, text: shown(problem) })
+    },
+    logger: { debug: log, info: log, warn: log, error: log },
+  })
+let keeper = keeperWith(TOKEN)
 keeper.start()
 
 // A test run that is interrupted leaves no keeper behind.
@@ -75,7 +77,12 @@ process.on(
 )
 
 async function answerTo(command: 'known' | 'sweep' | { token: string }): Promise<unknown> {
-  if (typeof command === 'object') return keeper.rotateParameters({ parameters: command })
+  if (typeof command === 'object') {
+    await keeper.stop()
+    keeper = keeperWith(command.token)
+    keeper.start()
+    return keeper.sweep()
+  }
   if (command === 'sweep') return keeper.sweep()
   return { status: keeper.status(), subscriptions: [...keeper.subscriptions()] }
 }
