@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { NotificationClient } from 'notification-subscriber'
 import { startEmulator } from 'notification-subscriber/emulator'
-import { SubscriptionKeeper, type SweepProgress } from 'notification-subscriber/keeper'
+import { SubscriptionKeeper } from 'notification-subscriber/keeper'
 import { DeliveryReceiver, toNodeHandler } from 'notification-subscriber/webhooks'
 
 // In an app: `NotificationClient.fromEnv()`, and a receiver behind the callback URL.
@@ -48,12 +48,12 @@ const keeper = new SubscriptionKeeper({
 receiver.onAny(keeper.observe)
 
 // All users, before traffic begins.
-const { created } = await keeper.sweep({ onProgress: showProgress })
+const { created } = await keeper.sweep()
 say(`${created} subscribed`)
 
 // A user joins, a user leaves. An app calls `sweep` at a log-in, or the keeper reads the roster within an interval.
 await writeFile(rosterFile, [...agents.slice(1), 'newcomer'].join('\n'))
-const change = await keeper.sweep({ onProgress: showProgress })
+const change = await keeper.sweep()
 say(`${change.created} joined, ${change.removed} left`)
 
 // From now on each user is checked once in 15 minutes.
@@ -72,16 +72,6 @@ await keeper.stop()
 await receiver.close(server, { timeoutMs: 10_000 })
 await rm(folder, { recursive: true })
 say('Next: give the keeper your own client, roster and store, and read docs/keeper.md.')
-
-/** A bar on a terminal; nothing if the output is a file. */
-function showProgress({ done, total, failed }: SweepProgress): void {
-  if (!process.stdout.isTTY) return
-  const width = 30
-  const filled = Math.round((done / total) * width)
-  const bar = '█'.repeat(filled) + '░'.repeat(width - filled)
-  process.stdout.write(`\r${bar} ${done}/${total}${failed > 0 ? `, ${failed} failed` : ''}`)
-  if (done === total) process.stdout.write('\n')
-}
 
 function say(text: string): void {
   console.log(text)

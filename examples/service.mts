@@ -14,7 +14,7 @@ import { createServer } from 'node:http'
 import { Redis } from 'ioredis'
 import { type Delivery, DeliveryReceiver, NotificationClient, toNodeHandler } from 'notification-subscriber'
 import { startEmulator } from 'notification-subscriber/emulator'
-import { SubscriptionKeeper, type SweepProgress } from 'notification-subscriber/keeper'
+import { SubscriptionKeeper } from 'notification-subscriber/keeper'
 import { redisStore } from 'notification-subscriber/redis'
 import { DeliverySpool } from 'notification-subscriber/spool'
 
@@ -79,21 +79,13 @@ await once(server, 'listening')
 console.log(`Listening on http://127.0.0.1:${port}, for ${emulator ? 'an emulator' : 'your service'}.`)
 
 process.on('SIGINT', stop).on('SIGTERM', stop)
-let shownSecond: number | undefined
 let isStopping = false
 keeper.start()
-const { wanted, failed } = await keeper.sweep({ onProgress: showProgress })
+const { wanted, failed } = await keeper.sweep()
 if (!isStopping) {
   console.log(`${wanted - failed.length} of ${wanted} users are subscribed.`)
   await emulator?.notify({ type: 'lowEnergyAgentOpened', username: 'agent-7' })
   console.log(`Next, in another terminal: curl http://127.0.0.1:${port}/status`)
-}
-
-/** At most one line a second: a first sweep makes as many requests a second as `maxRequestsPerSecond` allows. */
-function showProgress({ done, total, failed }: SweepProgress): void {
-  const second = Math.floor(performance.now() / 1_000)
-  if (second !== shownSecond) console.log(`${done} of ${total} users are done, ${failed} of them failed.`)
-  shownSecond = second
 }
 
 /** Subscriptions stay, and the next start delivers what waits in the spool. */

@@ -1,10 +1,8 @@
 /** The options of a keeper and of its calls: checked, and with their defaults. The schemas are made when first needed. */
 import * as z from 'zod'
 import {
-  abortSignalSchema,
   configurationError,
   functionFor,
-  invalidRequest,
   loggerSchema,
   objectWith,
   validate,
@@ -83,20 +81,6 @@ export function resolveOptions(options: SubscriptionKeeperOptions): ResolvedOpti
   validate<unknown>(optionsSchema, options, refuse)
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
   return { ...options, ...defaults, ...given }
-}
-
-const callOptions = z.lazy(() =>
-  z.strictObject({
-    onProgress: functionFor('a function that takes the progress').optional(),
-    signal: abortSignalSchema().optional(),
-  }),
-)
-const sweepOptions = z.lazy(() => callOptions.unwrap().extend({ allowRemovals: z.boolean().optional() }))
-
-/** @throws `InvalidRequestError` for wrong options of one call: nothing was done */
-export function validateCall(method: 'sweep' | 'unsubscribeAll', options: unknown): void {
-  const schema = method === 'sweep' ? sweepOptions : callOptions
-  validate<unknown>(schema, options, invalidRequest(`${method} cannot do this`))
 }
 
 /** Names of parameters and headers, in lower case. */

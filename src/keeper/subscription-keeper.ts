@@ -1,12 +1,10 @@
 /** Keeps a roster of users subscribed: see {@link SubscriptionKeeper}. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { channelFor, traced } from '../shared/tracing.js'
-import { untilAborted } from '../shared/waits.js'
 import { basicsOf } from './basics.js'
 import { Queue, type SweepRequest } from './loop/queue.js'
 import { Configuration } from './memory/configuration.js'
 import { type Parts, type User, Users } from './memory/users.js'
-import { validateCall } from './options.js'
 import { absorb } from './rules/record.js'
 import { longAgo, now } from './timing.js'
 import type {
@@ -14,8 +12,6 @@ import type {
   KeeperStatus,
   KeptSubscription,
   SubscriptionKeeperOptions,
-  SweepOptions,
-  SweepProgress,
   SweepReport,
 } from './types.js'
 
@@ -66,13 +62,9 @@ export class SubscriptionKeeper implements AsyncDisposable {
    * `failed` of the report, which cause no rejection. `problems` has a roster that could not be read. Calls at the same
    * time share their requests. A sweep waits a minute for a service or a store that is down, and 130 seconds for users
    * of a crashed process.
-   *
-   * @throws `InvalidRequestError` for unknown options; the reason of `signal`, which ends this wait, but not the sweep
    */
-  async sweep(options: SweepOptions = {}): Promise<SweepReport> {
-    validateCall('sweep', options)
-    const { allowRemovals = false } = options
-    return this.#sweep({ allowRemovals, provenSince: now() }, options)
+  sweep(): Promise<SweepReport> {
+    return this.#sweep({ provenSince: now() })
   }
 
   /**
@@ -81,7 +73,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
    * {@link SubscriptionKeeper.stop}. Does nothing if the watch is running.
    */
   start(): void {
-    this.#inOwnContext(() => this.#queue.watch(() => this.#sweep({ provenSince: longAgo }, {})))
+    this.#inOwnContext(() => this.#queue.watch(() => this.#sweep({ provenSince: longAgo })))
   }
 
   /** Ends the watch and running sweeps. No call begins after it; calls in flight have 10 seconds. Subscriptions stay. */
@@ -128,13 +120,11 @@ export class SubscriptionKeeper implements AsyncDisposable {
    * Ends the watch, then every subscription of the keeper. If a user is in `failed` of the report, call the method again.
    * Stop other processes first: they would subscribe the users again.
    *
-   * @throws `Error` if nothing could be done and this process knows no user; the reason of `signal`, which ends this wait,
-   * but not the sweep
+   * @throws `Error` if nothing could be done and this process knows no user
    */
-  async unsubscribeAll(options: Pick<SweepOptions, 'signal' | 'onProgress'> = {}): Promise<SweepReport> {
-    validateCall('unsubscribeAll', options)
+  async unsubscribeAll(): Promise<SweepReport> {
     await this.stop()
-    const report = await this.#sweep({ provenSince: now(), wantsNone: true }, options)
+    const report = await this.#sweep({ provenSince: now(), wantsNone: true })
     this.#refuseIfNothingWasDone()
     return report
   }
@@ -155,13 +145,11 @@ export class SubscriptionKeeper implements AsyncDisposable {
     }
   }
 
-  #sweep(request: SweepRequest, { onProgress, signal }: SweepOptions): Promise<SweepReport> {
+  #sweep(request: SweepRequest): Promise<SweepReport> {
     const { log, problems } = this.#parts.reporter
-    const report = (progress: SweepProgress) =>
-      onProgress && this.#parts.reporter.call('onProgress', () => onProgress(progress))
     const sweep = async (context: object | undefined) => {
       const startedSince = now()
-      const counted = await this.#queue.sweep(request, report)
+      const counted = await this.#queue.sweep(request)
       const { active, ...counts } = { ...counted, failed: counted.failed.length }
       Object.assign(context ?? {}, counts)
       const durationMs = Math.round(now() - startedSince)
@@ -169,8 +157,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
       return { ...counted, problems: problems.list() }
     }
     const contextOf = () => ({ name: this.#parts.name })
-    const sweeping = this.#inOwnContext(() => traced<object, SweepReport>(channel, contextOf, sweep))
-    return untilAborted(sweeping, signal)
+    return this.#inOwnContext(() => traced<object, SweepReport>(channel, contextOf, sweep))
   }
 
   /** Throws, because an empty report would say that nothing is left to do. */

@@ -62,7 +62,10 @@ export interface SubscriptionKeeperOptions
    * `CONFLICT`. Default: `'replace'`.
    */
   readonly existing?: 'replace' | 'report' | undefined
-  /** If a roster lacks more than this share (0 to 1) of more than ten recorded users, no user is removed. Default: 0.5. */
+  /**
+   * If a roster lacks more than this share of more than ten recorded users, no user is removed; 1 allows every removal.
+   * Default: 0.5.
+   */
   readonly maxRemovedShare?: number | undefined
   /** Whether deliveries of unknown subscriptions are reported: `false` where keepers share a receiver. Default: `true`. */
   readonly reportStrays?: boolean | undefined
@@ -153,26 +156,6 @@ export interface SweepReport {
   }[]
   /** The problems at the end. If the roster could not be read (`ROSTER`), the report is about the recorded users. */
   readonly problems: readonly KeeperProblem[]
-}
-
-/** How far a sweep is. */
-export interface SweepProgress extends Pick<SweepReport, 'created' | 'restored' | 'removed'> {
-  /** How many users the sweep is done with. */
-  readonly done: number
-  /** How many users the sweep reconciles, users to be removed included. */
-  readonly total: number
-  /** How many of `done` failed. */
-  readonly failed: number
-}
-
-/** What a caller may set on a sweep. */
-export interface SweepOptions {
-  /** Ends the caller's wait, which then rejects with the signal's own reason; the sweep continues. Default: none. */
-  readonly signal?: AbortSignal | undefined
-  /** Called after every user. Default: none. */
-  readonly onProgress?: ((progress: SweepProgress) => unknown) | undefined
-  /** Removes users even if more than `maxRemovedShare` are missing from the roster. Default: `false`. */
-  readonly allowRemovals?: boolean | undefined
 }
 
 /** The subscription of one user, as far as the keeper knows. */

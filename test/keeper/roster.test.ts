@@ -1,7 +1,7 @@
 /** Who is wanted: the roster, its faults, and users who leave. */
 import { describe, expect, test } from 'vitest'
 import { hour, minute, second, type World } from './convergence/world.js'
-import { agents, nodeOf, problemCodes, settledWorld, statesOf, tellStories, worldOf } from './stories.js'
+import { agents, nodeOf, problemCodes, settledWorld, statesOf, swept, tellStories, worldOf } from './stories.js'
 
 tellStories()
 
@@ -112,7 +112,7 @@ describe('a roster that', () => {
       await world.time.advance(20 * minute)
       expect(subscribedIn(world)).toEqual(agents(3))
       expect(problemCodes(nodeOf(world))).toEqual(['ROSTER'])
-      const report = await world.settled(nodeOf(world), (keeper) => keeper.sweep({ allowRemovals: true }))
+      const report = await world.settled(nodeOf(world), (keeper) => keeper.sweep())
       expect(report).toMatchObject({ wanted: 3, active: 3, removed: 0 })
       world.rosterMode = 'working'
       await world.time.advance(16 * minute)
@@ -161,7 +161,7 @@ describe('a roster that', () => {
     expect(world.problems).toEqual([])
   })
 
-  test('lacks more than half of more than ten users changes nothing, unless removals are allowed', async () => {
+  test('lacks more than half of more than ten users changes nothing, unless maxRemovedShare is 1', async () => {
     const world = await settledWorld({ users: 12 })
     for (const name of agents(12).slice(5)) world.wanted.delete(name)
     for (let round = 0; round < 3; round++) {
@@ -170,7 +170,9 @@ describe('a roster that', () => {
       expect(report).toMatchObject({ wanted: 12, active: 12, removed: 0, problems: [{ code: 'ROSTER' }] })
     }
     for (const name of [...world.wanted.keys()]) if (name.startsWith('wrong')) world.wanted.delete(name)
-    const report = await world.settled(nodeOf(world), (keeper) => keeper.sweep({ allowRemovals: true }))
+    nodeOf(world).process.kill()
+    Object.assign(world.options, { keeper: { maxRemovedShare: 1 } })
+    const { report } = await swept(world)
     expect(report).toMatchObject({ wanted: 5, active: 5, removed: 7, problems: [] })
   })
 

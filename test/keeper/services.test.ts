@@ -65,7 +65,7 @@ test('an id that two users have is of neither: no call is made with it', async (
   await bench.keeper({ usernames: agents(2) }).sweep()
   for (const [key, text] of bench.store) bench.store.set(key, text.replace('"id":2', '"id":1'))
   const keeper = bench.keeper({ usernames: agents(1) })
-  await keeper.sweep({ allowRemovals: true })
+  await keeper.sweep()
   expect(bench.emulator.requests.filter(({ path }) => path.endsWith('/1'))).toEqual([])
   expect(bench.subscribed).toEqual(own(agents(1)))
   expect(keeper.subscription('agent0')?.subscriptionId).toBe(bench.idOf('agent0'))

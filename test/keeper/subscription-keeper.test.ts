@@ -48,20 +48,6 @@ test('a sweep subscribes every user, each with a subscription of their own, and 
   expect(keeper.subscription('bob')?.restoredCount).toBe(1)
 })
 
-test.for<[string, (keeper: SubscriptionKeeper) => Promise<unknown>]>([
-  ['sweep', (keeper) => keeper.sweep({ allowRemoval: true } as object)],
-  ['unsubscribeAll', (keeper) => keeper.unsubscribeAll({ allowRemovals: true } as object)],
-  ['sweep', (keeper) => keeper.sweep({ signal: 1_000 } as object)],
-])(
-  'options that a call does not know are refused by %s, which does nothing then',
-  async (bench, [method, call]) => {
-    const keeper = bench.keeper()
-    await expect(call(keeper)).rejects.toThrow(InvalidRequestError)
-    await expect(call(keeper)).rejects.toThrow(new RegExp(`^${method} cannot do this: `))
-    expect(bench.emulator.requests).toEqual([])
-  },
-)
-
 test('options that cannot work are refused together, each with what would do', async (bench) => {
   const wrong: object = {
     client: {},
@@ -182,7 +168,7 @@ describe('the keeper', () => {
       }),
     )
     await context.run('of a request', async () => {
-      await keeper.sweep({ onProgress: see })
+      await keeper.sweep()
       bench.emulator.endSubscription(bench.idOf('bob') ?? 0)
       keeper.observe({}, { subscriptionId: bench.idOf('alice') ?? 0 })
       keeper.start()

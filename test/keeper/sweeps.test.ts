@@ -6,26 +6,13 @@ import { agents, nodeOf, settledWorld, statesOf, swept, tellStories, worldOf } f
 tellStories()
 
 describe('a sweep', () => {
-  test('shows its progress after every user', async () => {
-    const world = worldOf({ users: 5 })
-    const seen: number[] = []
-    const node = world.start(undefined, false)
-    await world.settled(node, (keeper) =>
-      keeper.sweep({ onProgress: ({ done, total }) => seen.push(done / total) }),
-    )
-    expect(seen).toEqual([0.2, 0.4, 0.6, 0.8, 1])
-  })
-
   test('costs no more requests if it is called several times at once, and each call counts', async () => {
     const world = worldOf({ users: 4 })
     const node = world.start(undefined, false)
-    let progress = 0
-    const onProgress = () => progress++
     const reports = await world.settled(node, (keeper) =>
-      Promise.all([keeper.sweep({ onProgress }), keeper.sweep({ onProgress }), keeper.sweep()]),
+      Promise.all([keeper.sweep(), keeper.sweep(), keeper.sweep()]),
     )
     expect(world.requests).toHaveLength(4)
-    expect(progress).toBe(8)
     expect(reports).toMatchObject([{ active: 4 }, { active: 4 }, { active: 4 }])
   })
 
@@ -50,18 +37,6 @@ describe('a sweep', () => {
     world.end(['agent0'])
     const report = await world.settled(node, (keeper) => keeper.sweep())
     expect(report).toMatchObject({ active: 1, restored: 1 })
-  })
-
-  test('ends the wait of its caller when the signal aborts, and continues', async () => {
-    const world = worldOf({ users: 3 })
-    const node = world.start(undefined, false)
-    const reason = new Error('enough')
-    const sweepUntil = (signal: AbortSignal) => node.process.run(() => node.keeper.sweep({ signal }))
-    await expect(sweepUntil(AbortSignal.abort(reason))).rejects.toBe(reason)
-    const ofPolyfill = Object.assign(new EventTarget(), { aborted: true }) as AbortSignal
-    await expect(sweepUntil(ofPolyfill)).rejects.toMatchObject({ name: 'AbortError' })
-    await world.time.advance(5 * second)
-    expect(world.service.active('keeper')).toHaveLength(3)
   })
 
   test('waits a minute for a service that is down, and the next one begins anew', async () => {

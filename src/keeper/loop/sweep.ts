@@ -1,10 +1,9 @@
 /** Counts one sweep: every user is reconciled at least once, if necessary after a wait. */
 import type { User } from '../memory/users.js'
 import { claimPatienceMs, now, sweepPatienceMs } from '../timing.js'
-import type { SweepProgress, SweepReport } from '../types.js'
+import type { SweepReport } from '../types.js'
 import type { Ending, Reconciliation } from './reconcile.js'
 
-export type OnProgress = (progress: SweepProgress) => void
 export type Counted = Omit<SweepReport, 'problems'>
 
 export class SweepCount {
@@ -15,23 +14,19 @@ export class SweepCount {
   readonly ended: Promise<void>
   /** Those that could not be reconciled at once: the reason, and how long the sweep waits; monotonic. */
   readonly #open: Map<User, { readonly error: unknown; readonly patientUntil: number } | undefined>
-  readonly #total: number
   readonly #counts = { created: 0, restored: 0, removed: 0 }
   readonly #failed: { username: string; error: unknown }[] = []
-  readonly #onProgress: OnProgress
   #wanted = 0
   #active = 0
   #end: () => void = () => {}
 
-  constructor(users: Iterable<User>, provenSince: number, onProgress: OnProgress) {
+  constructor(users: Iterable<User>, provenSince: number) {
     this.#open = new Map(Array.from(users, (user) => [user, undefined]))
-    this.#total = this.#open.size
     this.provenSince = provenSince
-    this.#onProgress = onProgress
     this.ended = new Promise((resolve) => {
       this.#end = resolve
     })
-    if (this.#total === 0) this.#end()
+    if (this.#open.size === 0) this.#end()
   }
 
   /** A user was reconciled. @param againMs - when the user is due again */
@@ -77,8 +72,6 @@ export class SweepCount {
     this.#open.delete(user)
     if (user.isWanted) this.#wanted++
     if (isActive) this.#active++
-    const done = this.#total - this.#open.size
-    this.#onProgress({ done, total: this.#total, ...this.#counts, failed: this.#failed.length })
     if (this.#open.size === 0) this.#end()
   }
 }

@@ -9,8 +9,6 @@ const guardedFrom = 10
 
 /** The purpose of one reading of the roster. */
 export interface RosterRequest {
-  /** Whether users may be removed even if the roster lacks many. Default: false. */
-  readonly allowRemovals?: boolean
   /** Whether every user is to be removed. Default: false. */
   readonly wantsNone?: boolean
 }
@@ -35,13 +33,13 @@ export class RosterReader {
     return reading
   }
 
-  async #read({ allowRemovals = false, wantsNone = false }: RosterRequest): Promise<number> {
+  async #read({ wantsNone = false }: RosterRequest): Promise<number> {
     const { index, problems, schedule, users } = this.#parts
     // Before the roster is read: a user that another process adds meanwhile must not look removed.
     const { names: recorded, isUnreadable } = await index.read()
     await delay(0)
     const asked = wantsNone ? new Set<string>() : await this.ask()
-    const isBelieved = wantsNone || (asked && (await this.#isPlausible(asked, recorded, allowRemovals)))
+    const isBelieved = wantsNone || (asked && (await this.#isPlausible(asked, recorded)))
     // Without a plausible roster no user joins or leaves: otherwise the same roster would next lack a smaller share.
     const listed = isBelieved ? asked : undefined
     for await (const username of withPauses([...recorded, ...(listed ?? [])])) {
@@ -105,7 +103,6 @@ export class RosterReader {
   async #isPlausible(
     listed: ReadonlySet<string>,
     recorded: ReadonlySet<string>,
-    allowRemovals: boolean,
   ): Promise<boolean> {
     const { maxRemovedShare, problems, users } = this.#parts
     let keptCount = 0
@@ -117,11 +114,11 @@ export class RosterReader {
       if (!listed.has(username)) lackingCount++
     }
     // A roster that shrinks step by step is compared with the largest of the last day.
-    this.#sizes = allowRemovals ? [] : this.#sizes.filter(({ since }) => now() - since < day)
+    this.#sizes = this.#sizes.filter(({ since }) => now() - since < day)
     const largest = Math.max(keptCount, ...this.#sizes.map(({ size }) => size))
     const shrunkBy = Math.max(lackingCount, largest - listed.size)
     const isSmall = lackingCount === 0 || largest <= guardedFrom || shrunkBy <= maxRemovedShare * largest
-    if (listed.size > 0 && (allowRemovals || isSmall)) {
+    if (listed.size > 0 && isSmall) {
       this.#sizes.push({ since: now(), size: listed.size })
       problems.resolve('ROSTER')
       return true
@@ -142,4 +139,4 @@ const emptyMessage =
   'The roster is empty: no user is removed or added. To end all subscriptions, call `unsubscribeAll`.'
 const lackingMessage = (lackingCount: number, count: number) =>
   `The roster lacks ${lackingCount} of ${count} recorded users: no user is removed. ` +
-  'If the removals are intended, call `sweep({ allowRemovals: true })` once.'
+  'If the removals are intended, start with `maxRemovedShare: 1` once.'
