@@ -119,13 +119,14 @@ export async function callLogged(
 
 const quietMs = 60_000
 
-/**
- * As {@link consoleLogOf}, for events that any sender or an outage can cause without limit: without a logger, at most one
- * line a minute for each event and reason, with the number of lines left out (`unreported`).
- */
+/** As {@link consoleLogOf}, for events that any sender can cause without limit: sparse without a logger. */
 export function sparseConsoleLogOf(logger: Logger | false | undefined): Log {
   const log = consoleLogOf(logger)
-  if (logger !== undefined) return log
+  return logger === undefined ? sparse(log) : log
+}
+
+/** At most one line a minute for each event and reason, with the number of lines left out (`unreported`). */
+export function sparse(log: Log): Log {
   const lastLines = new Map<string, { readonly isQuietUntil: number; unreported: number }>()
   return (level, fields, message) => {
     // Reasons are sentences of this package: there are few.

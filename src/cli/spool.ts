@@ -73,7 +73,7 @@ spool.discard(ID) there.`,
 /** The letters in a folder that another process may have open: changes nothing. */
 async function lettersIn(path: string): Promise<DeadLetters> {
   const files = { ...fs, rename: async () => {} }
-  const folder = new SpoolFolder(path, files, reportsOf(path, {}))
+  const folder = new SpoolFolder(path, files, reportsOf(path, undefined))
   const letters = new DeadLetters(folder)
   const listed = await folder.list().catch((error) => {
     throw new UsageError(`The folder ${path} cannot be read: ${messageOf(error)}`)

@@ -14,6 +14,10 @@ import type { SpoolStore } from './spool-store.js'
 const firstReportedFailure = 10
 const reportIntervalMs = 3_600_000
 
+/** After so many failures without a success, one delivery at a time tests whether `deliver` works again. */
+const failuresOfAnOutage = 32
+const probeIntervalMs = 5_000
+
 /** A delivery during which so many processes have ended becomes a dead letter. */
 const maxCrashes = 3
 
@@ -38,6 +42,9 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   /** How many places of repetitions are taken. */
   #repetitions = 0
   #suspectsLeft: number
+  /** How many attempts have failed since the last success, and when the next one may begin in an outage. */
+  #failures = 0
+  #probeFrom = 0
   /** Runs everything in the async context of `open`, not in that of an arriving delivery. */
   readonly #inContext = AsyncLocalStorage.snapshot()
   #timer: NodeJS.Timeout | undefined
@@ -63,14 +70,32 @@ export class Deliverer<Payloads extends PayloadSchemas> {
       await setImmediate()
       this.#hasWork = false
       await this.#deliverSuspects()
-      while (this.#running.size < this.#parts.concurrency) {
+      while (this.#running.size < this.#places) {
         const entry = await this.#next()
         // An entry that was taken when the spool stopped stays on the disk.
         if (entry === undefined || this.#isStopped) break
         void this.#run(entry)
       }
+      if (this.#places === 0) this.#wakeUpAt(this.#probeFrom)
     }
     this.#starting = undefined
+  }
+
+  get #isOutage(): boolean {
+    return this.#failures >= failuresOfAnOutage
+  }
+
+  /** How many attempts may run at a time. */
+  get #places(): number {
+    if (!this.#isOutage) return this.#parts.concurrency
+    return this.#store.now() < this.#probeFrom ? 0 : 1
+  }
+
+  #wakeUpAt(at: number): void {
+    clearTimeout(this.#timer)
+    const waitMs = at - this.#store.now()
+    if (waitMs < Number.POSITIVE_INFINITY && !this.#isStopped)
+      this.#timer = setTimeout(() => this.wakeUp(), waitMs)
   }
 
   /** Delivers what may have ended an earlier process, one at a time. Each attempt is counted before it begins. */
@@ -86,13 +111,13 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   async #next(): Promise<Entry | undefined> {
     // At most half: deliveries that keep failing, or never end, must not delay others.
     const mayRepeat = this.#repetitions < Math.max(1, Math.floor(this.#parts.concurrency / 2))
-    const tried = mayRepeat ? await this.#store.takeTried() : undefined
-    const entry = tried ?? (await this.#store.takeFresh())
+    const takeTried = async () => (mayRepeat ? this.#store.takeTried() : undefined)
+    // What never failed tests an outage best.
+    const tried = this.#isOutage ? undefined : await takeTried()
+    const entry = tried ?? (await this.#store.takeFresh()) ?? (this.#isOutage ? await takeTried() : undefined)
     clearTimeout(this.#timer)
-    if (entry !== undefined || !mayRepeat || this.#isStopped) return entry
-    const waitMs = this.#store.nextDueAt - this.#store.now()
-    if (waitMs < Number.POSITIVE_INFINITY) this.#timer = setTimeout(() => this.wakeUp(), waitMs)
-    return undefined
+    if (entry === undefined && mayRepeat) this.#wakeUpAt(this.#store.nextDueAt)
+    return entry
   }
 
   #run(entry: Entry): Promise<void> {
@@ -134,8 +159,12 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     } catch (reason) {
       // `close` ended the attempt: its outcome is unknown, so it does not count.
       if (this.#store.isEnding) return isCounted ? this.#store.writeState(entry) : undefined
+      this.#failures += 1
+      // Not by those that were in flight when the outage began.
+      if (this.#store.now() >= this.#probeFrom) this.#probeFrom = this.#store.now() + probeIntervalMs
       return this.#fail(entry, data, reason)
     }
+    this.#failures = 0
     const durationMs = Math.round(performance.now() - startedAt)
     const fields = { attempt, durationMs, receivedAt: entry.receivedAt, ...namesOf(data) }
     reports.plain('debug', { event: 'spool.delivered', ...fields }, 'Delivered')

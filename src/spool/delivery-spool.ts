@@ -232,14 +232,14 @@ export async function openParts<Payloads extends PayloadSchemas>(
   return { ...folder, deliverer, parser }
 }
 
-type FolderOptions = Pick<DeliverySpoolOptions, 'path' | 'maxBytes' | 'concurrency' | 'logger' | 'onDamaged'>
+type FolderOptions = Pick<DeliverySpoolOptions, 'path' | 'maxBytes' | 'concurrency' | 'logger'>
 
 /** Opens the folder of a spool for this process alone, and delivers nothing. */
 export async function openFolder(options: FolderOptions, files: SpoolFiles = fs) {
   // The same folder even if the process changes its working directory.
   const path = resolve(options.path)
   const { maxBytes = 2 ** 30, concurrency = 16 } = options
-  const reports = reportsOf(path, options)
+  const reports = reportsOf(path, options.logger)
   await prepareFolder(path, files)
   const lock = await lockFolder(path, concurrency)
   const store = new SpoolStore(new SpoolFolder(path, files, reports), maxBytes)

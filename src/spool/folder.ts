@@ -22,11 +22,6 @@ export async function prepareFolder(folder: string, files: SpoolFiles): Promise<
   const { R_OK, W_OK, X_OK } = fs.constants
   await fs.access(folder, R_OK | W_OK | X_OK).catch((cause) => refusePath(folder, 'cannot be used', cause))
   const names = (await fs.readdir(folder)).map((name) => [name, parseName(name)] as const)
-  const [of04] = names.find(([, parsed]) => parsed === 'of 0.4') ?? []
-  if (of04 !== undefined) {
-    const advice = 'let 0.4 deliver what is in it, retry or discard its dead letters, then remove its files'
-    refusePath(folder, `holds a file of version 0.4, ${of04}, which this version cannot read: ${advice}`)
-  }
   if (process.platform === 'win32' || (mode & 0o077) === 0) return
   // Kubernetes opens it to a group at each mount (`fsGroup`). The spool closes its own folder, and no other.
   const [foreign] = names.find(([name, parsed]) => parsed === 'unknown' && name !== 'lost+found') ?? []

@@ -69,8 +69,6 @@ export function diskBytesOf(bytes: number): number {
 /** A lock or an unfinished lock, but not `yarn.lock`. The number says how many calls of `deliver` may run. */
 export const lockPattern = /^[0-9a-f]{12}-(\d{1,4})\.lock(\.new)?$/
 
-const namePatternOf04 = /^\d{13}-\d{16}(-\d+){4}-[0-9a-f]{8}\.(batch|invalid|stuck|unreadable)$/
-
 /** The name of a file. Names sort by id. */
 export function nameOf({ kind, id, lastId, count, size, oldestAt }: FileFields): string {
   const head = [digits(id, 16), digits(lastId, 16), count, size, oldestAt].join('-')
@@ -81,7 +79,7 @@ export function nameOf({ kind, id, lastId, count, size, oldestAt }: FileFields):
  * What a name in the folder says; `unfinished` for a file that was being written when its process ended, of which nothing was
  * acknowledged; `other` for a lock or a damaged file. A name that is not exactly as {@link nameOf} makes it is `unknown`.
  */
-export function parseName(name: string): FileFields | 'unfinished' | 'of 0.4' | 'other' | 'unknown' {
+export function parseName(name: string): FileFields | 'unfinished' | 'other' | 'unknown' {
   const kind = kinds.find((each) => name.endsWith(`.${each}`))
   if (kind !== undefined) {
     const [id = 0, lastId = 0, count = 0, size = 0, oldestAt = 0] = name.split('-').map(Number)
@@ -90,7 +88,6 @@ export function parseName(name: string): FileFields | 'unfinished' | 'of 0.4' | 
     if (isPossible && nameOf(fields) === name) return fields
   }
   if (name.endsWith('.new') && typeof parseName(name.slice(0, -4)) === 'object') return 'unfinished'
-  if (namePatternOf04.test(name)) return 'of 0.4'
   return lockPattern.test(name) || name.endsWith('.damaged') ? 'other' : 'unknown'
 }
 

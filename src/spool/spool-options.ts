@@ -1,7 +1,7 @@
 /** The options of a spool, their validation, and the reports that follow from them. */
 import { join } from 'node:path'
 import * as z from 'zod'
-import { callLogged, consoleLogOf, type Logger, logOf, sparseConsoleLogOf } from '../logger.js'
+import { consoleLogOf, type Logger, logOf, sparse } from '../logger.js'
 import { messageOf } from '../shared/text.js'
 import { configurationError, loggerSchema, validate } from '../shared/validation.js'
 import { maxDelayMs } from '../shared/waits.js'
@@ -35,8 +35,6 @@ export interface DeliverySpoolOptions<Payloads extends PayloadSchemas = NoPayloa
    * it; otherwise it is tried again. Default: only a log line.
    */
   readonly onStuck?: ((stuck: StuckDelivery<Payloads>) => unknown) | undefined
-  /** Called for each damaged place in the folder (docs/spool.md, What can go wrong). Default: only a log line. */
-  readonly onDamaged?: ((damage: SpoolDamage) => unknown) | undefined
   /**
    * The disk quota of deliveries and their dead letters, in bytes. Files count in blocks of 4,096 bytes. Default:
    * 1,073,741,824 (1 GiB).
@@ -44,7 +42,7 @@ export interface DeliverySpoolOptions<Payloads extends PayloadSchemas = NoPayloa
   readonly maxBytes?: number | undefined
   /**
    * Gets the events of docs/observability.md, Spool; `false` turns logging off. Default: warnings and errors go to
-   * `console.error`, failed attempts at most once a minute.
+   * `console.error`. Failed attempts are logged once a minute at most, with their number.
    */
   readonly logger?: Logger | false | undefined
 }
@@ -72,14 +70,6 @@ export interface StuckDelivery<Payloads extends PayloadSchemas = NoPayloadSchema
   readonly error: unknown
 }
 
-/** A damaged place in the folder. */
-export interface SpoolDamage {
-  /** The file, with its path. */
-  readonly file: string
-  /** The position in the file, in bytes; 0 if the file is gone. Missing if the file name is damaged. */
-  readonly offset?: number
-}
-
 /** @throws `ConfigurationError` with every problem found; callers in JavaScript may pass anything */
 export function validateSpoolOptions(options: unknown): void {
   // Made when a spool is opened, usually once per process.
@@ -94,7 +84,6 @@ export function validateSpoolOptions(options: unknown): void {
     concurrency: z.int().min(1).max(1_000).optional(),
     deliverTimeoutMs: z.number().min(1).max(maxDelayMs).optional(),
     onStuck: z.function().optional(),
-    onDamaged: z.function().optional(),
     maxBytes: z.int().min(0).optional(),
     logger: loggerSchema().optional(),
   })
@@ -118,24 +107,19 @@ export const refuse = configurationError('The delivery spool cannot work')
 /** Where a spool reports to. */
 export type SpoolReports = ReturnType<typeof reportsOf>
 
-export function reportsOf(
-  path: string,
-  { logger, onDamaged }: Pick<DeliverySpoolOptions, 'logger' | 'onDamaged'>,
-) {
+export function reportsOf(path: string, logger: DeliverySpoolOptions['logger']) {
   const loss = consoleLogOf(logger)
   return {
     /** Only to the logger. */
     plain: logOf(logger),
-    /** Also to `console.error`, at most once a minute: events that an outage may cause without limit. */
-    sparse: sparseConsoleLogOf(logger),
+    /** At most once a minute: events that an outage may cause without limit. */
+    sparse: sparse(loss),
     /** Also to `console.error`: events that need attention. */
     loss,
     /** A file is damaged at this offset, or has a name that cannot be read. */
     damaged(name: string, offset?: number): void {
       const damage = { file: join(path, name), ...(offset === undefined ? {} : { offset }) }
       loss('error', { event: 'spool.damaged', ...damage }, 'A file of the spool is damaged')
-      const failure = { event: 'spool.callback-failed', callback: 'onDamaged' }
-      void callLogged(loss, failure, 'onDamaged failed', () => onDamaged?.(damage))
     },
   }
 }

@@ -251,15 +251,43 @@ describe('a delivery that fails', () => {
     error.mockRestore()
   })
 
-  test('is a warn line of a logger at every failure', async (folder) => {
+  test('is a warn line of a logger once a minute, with the number of those left out', async (folder) => {
     const logger = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() }
     await using spool = await folder.open({ deliver: failing, logger })
     await keep(spool, numbered(1))
-    await passUntil(() => logger.warn.mock.calls.length === 3)
-    expect(logger.warn.mock.calls.map(([fields]) => fields)).toMatchObject(
-      [1, 2, 3].map((attempts) => ({ event: 'spool.failed', notificationId: 'n1', attempts })),
-    )
+    await passUntil(() => logger.warn.mock.calls.length === 2)
+    expect(logger.warn.mock.calls.map(([fields]) => fields)).toMatchObject([
+      { event: 'spool.failed', notificationId: 'n1', attempts: 1 },
+      { event: 'spool.failed', notificationId: 'n1', attempts: 7, unreported: 5 },
+    ])
     expect(logger.error).not.toHaveBeenCalled()
+  })
+})
+
+describe('an outage', () => {
+  test('is tested by one delivery at a time, every five seconds, and ends with the first success', async (folder) => {
+    let isAway = true
+    let attempts = 0
+    const { lines, ...logger } = recordingLogger()
+    await using spool = await folder.open({
+      logger,
+      deliver: () => {
+        attempts += 1
+        if (isAway) throw new Error('away')
+      },
+    })
+    await Promise.all(Array.from({ length: 500 }, (_, id) => keep(spool, numbered(id))))
+    await pass(minute)
+    // Those that were in flight when it began, and twelve tests.
+    expect(attempts).toBeLessThanOrEqual(32 + 16 + 13)
+    await pass(minute)
+    expect(attempts).toBeLessThanOrEqual(32 + 16 + 25)
+    const failed = lines.filter(([fields]) => (fields as { event?: string }).event === 'spool.failed')
+    expect(failed.length).toBeLessThanOrEqual(3)
+    isAway = false
+    // What has never failed is delivered at once, what has failed in its time.
+    await passUntil(() => spool.size < 100)
+    await passUntil(() => spool.size === 0)
   })
 })
 
@@ -301,7 +329,8 @@ describe('deliveries that fail for ever', () => {
     await pass(3 * minute)
     for (let id = 100; id < 110; id += 1) {
       await keep(spool, numbered(id))
-      // No time passes: a place is free.
+      // The first one ends what looked like an outage; then no time passes: a place is free.
+      if (id === 100) await passUntil(() => idsOf(delivered).includes('n100'))
       await until(() => delivered.some(({ notification }) => notification.id === `n${id}`))
     }
     const closed = spool.close({ timeoutMs: 1 })

@@ -77,10 +77,6 @@ describe('the folder', () => {
     await writeFile(join(folder.path, 'notes.txt'), '')
     const open = await refusalOf(folder.path)
     await chmod(folder.path, 0o700)
-    const of04 = '0000000000000-1795705279125000-0-0-4-856-64937a1f.batch'
-    await writeFile(join(folder.path, of04), '')
-    const old = await refusalOf(folder.path)
-    expect(await readdir(folder.path)).toEqual([of04, 'notes.txt'])
     const getuid = vi.spyOn(process, 'getuid').mockReturnValue(12_345)
     const others = await refusalOf(folder.path)
     getuid.mockRestore()
@@ -88,7 +84,6 @@ describe('the folder', () => {
       message.replaceAll(folder.path, '<folder>').replace(/user \(\d+/, 'user (1000')
     await expectPage('spool-folder', {
       'open to a group': shown(open),
-      'of version 0.4': shown(old),
       'a file': shown(file),
       'below a file': shown(below),
       'of another user': shown(others),

@@ -64,15 +64,12 @@ test('a name with one character changed is not believed', () => {
   )
 })
 
-test('an unfinished file is recognized by its exact name, a file of 0.4 by its form, and a foreign file is not', () => {
+test('an unfinished file is recognized by its exact name, and a foreign file is not', () => {
   const fields = { id: 1, lastId: 1, count: 1, size: 9, oldestAt: 5 }
   const letter = nameOf({ kind: 'stuck', ...fields })
   expect(parseName(`${letter}.new`)).toBe('unfinished')
   const ours = [`${letter}.damaged`, '0123456789ab-16.lock', '0123456789ab-1000.lock.new']
   expect(ours.map(parseName)).toEqual(['other', 'other', 'other'])
-  for (const kind of ['batch', 'invalid', 'stuck', 'unreadable']) {
-    expect(parseName(`0000000000000-1795705279125000-0-0-4-856-64937a1f.${kind}`)).toBe('of 0.4')
-  }
   const others = [
     'readme.txt',
     '0123.closed',

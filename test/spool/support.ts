@@ -15,7 +15,6 @@ import {
   DeliverySpool,
   type DeliverySpoolOptions,
   type PayloadSchemas,
-  type SpoolDamage,
 } from 'notification-subscriber/spool'
 import { expect, vi } from 'vitest'
 import { openParts } from '../../src/spool/delivery-spool.js'
@@ -29,11 +28,16 @@ import { testWith } from '../support/test-with.js'
 export async function spoolFolder() {
   const parent = await temporaryFolder()
   const path = join(parent.path, 'spool')
-  const damages: SpoolDamage[] = []
+  const damages: { readonly file: string; readonly offset?: number }[] = []
+  const ignore = () => {}
+  const error = ({ event, ...damage }: { event?: string; file?: string }) => {
+    if (event === 'spool.damaged') damages.push({ file: '', ...damage })
+  }
+  const logger = { debug: ignore, info: ignore, warn: ignore, error }
   const open = <Payloads extends PayloadSchemas>(
     options: Partial<DeliverySpoolOptions<Payloads>> = {},
     files?: SpoolFiles,
-  ) => openSpool({ path, onDamaged: (damage) => damages.push(damage), ...options }, files)
+  ) => openSpool({ path, logger, ...options }, files)
   return {
     path,
     damages,
