@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { durationInWords } from '../emulator/words.js'
 import { type ConnectionError, TimeoutError } from '../errors.js'
-import { isOfProxy, toConnectionError, verificationError } from '../http/connection-error.js'
+import { isOfCertificate, isOfProxy, toConnectionError } from '../http/connection-error.js'
 import { Deadline } from '../http/deadline.js'
 import { addressBelow, type HttpResponse, type Transport } from '../http/exchange.js'
 import { intermediaryOf } from '../http/intermediary.js'
@@ -39,7 +39,7 @@ const lookIntoLog = "Look into your app's log"
 /** Posts through the proxy that the client uses, too. */
 export async function checkCallback(steps: Steps, target: Target): Promise<void> {
   const ca = target.ca.filter(Boolean).join('\n') || undefined
-  const transport = undiciTransport({ dispatcher: undefined, ca })
+  const transport = undiciTransport(ca)
   let isAnswered = false
   try {
     await steps.run('Callback without the secret', async () => {
@@ -112,7 +112,7 @@ function afterFailure(failure: ConnectionError, host: string): string | undefine
   if (/SELF_SIGNED|UNABLE_TO/.test(code)) {
     return 'The service must trust it, too: use a certificate of a public authority. To go on here: --callback-ca'
   }
-  return code === 'ERR_TLS_CERT_ALTNAME_INVALID' || verificationError.test(code)
+  return isOfCertificate(code)
     ? 'The service refuses it, too: replace the certificate, or correct the address'
     : `Is your app running, and does it listen at ${host}?`
 }

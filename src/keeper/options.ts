@@ -1,12 +1,6 @@
 /** The options of a keeper and of its calls: checked, and with their defaults. The schemas are made when first needed. */
 import * as z from 'zod'
-import {
-  configurationError,
-  functionFor,
-  loggerSchema,
-  objectWith,
-  validate,
-} from '../shared/validation.js'
+import { configurationError, functionFor, loggerSchema, objectWith, validate } from '../shared/validation.js'
 import { maxDelayMs } from '../shared/waits.js'
 import {
   callbackUrlSchema,

@@ -1,7 +1,16 @@
 /** Who is wanted: the roster, its faults, and users who leave. */
 import { describe, expect, test } from 'vitest'
 import { hour, minute, second, type World } from './convergence/world.js'
-import { agents, nodeOf, problemCodes, settledWorld, statesOf, swept, tellStories, worldOf } from './stories.js'
+import {
+  agents,
+  nodeOf,
+  problemCodes,
+  settledWorld,
+  statesOf,
+  swept,
+  tellStories,
+  worldOf,
+} from './stories.js'
 
 tellStories()
 

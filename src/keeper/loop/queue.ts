@@ -157,7 +157,6 @@ export class Queue {
 
   /** Reads configuration and roster. @returns the reason if no user can be reconciled */
   async #prepare(request: SweepRequest, run: Run): Promise<Error | undefined> {
-    const { configuration } = this.#parts
     const patientUntil = now() + sweepPatienceMs
     while (!run.isStopped) {
       try {

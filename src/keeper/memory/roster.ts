@@ -100,10 +100,7 @@ export class RosterReader {
     }
   }
 
-  async #isPlausible(
-    listed: ReadonlySet<string>,
-    recorded: ReadonlySet<string>,
-  ): Promise<boolean> {
+  async #isPlausible(listed: ReadonlySet<string>, recorded: ReadonlySet<string>): Promise<boolean> {
     const { maxRemovedShare, problems, users } = this.#parts
     let keptCount = 0
     let lackingCount = 0
