@@ -96,7 +96,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
       oldestProofAt = Math.min(oldestProofAt, lastProvenAt)
     }
     return {
-      isReady: this.#queue.isReady,
+      isReady: true,
       counts,
       oldestProofAt: Number.isFinite(oldestProofAt) ? oldestProofAt : undefined,
       problems: this.#parts.reporter.problems.list(),

@@ -178,10 +178,11 @@ export interface KeptSubscription {
 /** What the keeper knows, from memory: at most 7 % older than an interval. */
 export interface KeeperStatus {
   /**
-   * Whether the first sweep of this process has ended, whatever it found: for a readiness probe. Stays true, because a
-   * process that gets no callbacks makes more subscriptions end.
+   * Always `true`: a process is ready when its server listens and its spool is open (docs/keeper.md, Readiness and alerts).
+   *
+   * @deprecated Answer a readiness probe without the keeper. Removed in 0.7.
    */
-  readonly isReady: boolean
+  readonly isReady: true
   /** Users by state, see {@link KeptSubscription.state}. */
   readonly counts: Readonly<Record<KeptSubscription['state'], number>>
   /** The oldest of all users' last proofs, in milliseconds since 1970; `undefined` if a user has none, or without users. */

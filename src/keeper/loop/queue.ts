@@ -56,7 +56,6 @@ export class Queue {
   /** Stopped while a stop waits for what is in flight. */
   #run = new Run()
   /** Whether a sweep has ended. */
-  #isReady = false
   /** Set while the watch or a sweep runs. */
   #timer: NodeJS.Timeout | undefined
   /** When the last two ticks came, by the wall clock: the monotonic clock may stop while a machine sleeps. */
@@ -70,10 +69,6 @@ export class Queue {
     this.#parts = parts
     this.#deliveries = new Deliveries(parts)
     this.#roster = new RosterReader(parts)
-  }
-
-  get isReady(): boolean {
-    return this.#isReady
   }
 
   /** A delivery has arrived. */
@@ -126,9 +121,7 @@ export class Queue {
 
   /** Reads configuration and roster, and reconciles every user once. */
   sweep(request: SweepRequest): Promise<Counted> {
-    const run = this.#run
-    const call = this.#sweep(request, run).finally(() => {
-      this.#isReady ||= !run.isStopped
+    const call = this.#sweep(request, this.#run).finally(() => {
       this.#sweepCalls.delete(call)
       this.#stopTicking()
     })

@@ -107,8 +107,8 @@ export class Disturbances implements Readonly<Record<Disturbance, () => Promise<
   async #hasBegun(index: number): Promise<void> {
     await vi.waitFor(
       async () => {
-        const { status } = await this.#keepers.known(index)
-        expect(status.isReady, this.#keepers.output.slice(-40).join('\n')).toBe(true)
+        const { hasSwept } = await this.#keepers.known(index)
+        expect(hasSwept, this.#keepers.output.slice(-40).join('\n')).toBe(true)
       },
       { timeout: 30_000, interval: 20 },
     )

@@ -6,12 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Emulator } from 'notification-subscriber/emulator'
-import type {
-  KeeperGap,
-  KeeperProblemCode,
-  KeeperStatus,
-  KeptSubscription,
-} from 'notification-subscriber/keeper'
+import type { KeeperGap, KeeperProblemCode, KeptSubscription } from 'notification-subscriber/keeper'
 import type { RedisServer } from '../../support/redis-server.js'
 import { bundleProgram } from './bundle-program.js'
 import { Relay } from './relay.js'
@@ -38,7 +33,8 @@ export interface Span {
 export type KeeperCommand = 'known' | 'sweep' | { readonly rotateTo: number }
 
 export interface Known {
-  readonly status: KeeperStatus
+  /** Whether its first sweep has ended. */
+  readonly hasSwept: boolean
   readonly subscriptions: readonly ({ readonly username: string } & KeptSubscription)[]
 }
 

@@ -30,7 +30,10 @@ function seconds(): string {
   return ((slowTime(clockStartedAt, Date.now()) - clockStartedAt) / 1_000).toFixed(2)
 }
 
+let hasSwept = false
+
 function log(fields: object, message: string): void {
+  if ('event' in fields && fields.event === 'sweep.done') hasSwept = true
   console.log(seconds(), message, shown(fields))
 }
 
@@ -84,5 +87,5 @@ async function answerTo(command: 'known' | 'sweep' | { token: string }): Promise
     return keeper.sweep()
   }
   if (command === 'sweep') return keeper.sweep()
-  return { status: keeper.status(), subscriptions: [...keeper.subscriptions()] }
+  return { hasSwept, subscriptions: [...keeper.subscriptions()] }
 }
