@@ -62,11 +62,10 @@ const receiver = new DeliveryReceiver({ secrets: { token }, onInvalid: spool.kee
 const handleCallback = toNodeHandler(receiver)
 const server = createServer((request, response) => {
   if (request.url?.startsWith('/notifications')) handleCallback(request, response)
-  // For a liveness probe: a blocked process accepts connections, but answers none.
-  else if (request.url === '/livez') response.writeHead(200).end()
-  // For a readiness probe and the load balancer.
-  else if (request.url === '/readyz') response.writeHead(keeper.status().isReady ? 200 : 503).end()
-  // For alerts, and never for a probe: without callbacks, more subscriptions would end.
+  // For probes of liveness and readiness, and the load balancer. They never ask the keeper: without callbacks, more
+  // subscriptions would end.
+  else if (request.url === '/livez' || request.url === '/readyz') response.writeHead(200).end()
+  // For alerts.
   else if (request.url === '/status') {
     const { counts, problems } = keeper.status()
     const shown = problems.map(({ code, message }) => ({ code, message }))
