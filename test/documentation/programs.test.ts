@@ -2,7 +2,6 @@
  * The blocks that are programs, to the letter: in a folder that holds nothing else but the package as it was built
  * (`npm run build`), where they compile without any help, and run.
  */
-import { NotificationClient } from 'notification-subscriber'
 import { startEmulator } from 'notification-subscriber/emulator'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { environmentOf } from '../support/emulator-environment.js'
@@ -37,14 +36,12 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => folder?.[Symbol.asyncDispose]())
 
-const callbackToken = crypto.randomUUID()
-
 describe('the programs of README.md, of docs/ and of docstrings', () => {
   test('are those that are run here', () => {
     expect(programs.map(({ name }) => name)).toEqual([
-      'README.md: Create a subscription',
-      'README.md: Receive notifications',
+      'README.md: The first notification (2)',
       'docs/keeper.md: A program',
+      'docs/migrate.md: 1. The token',
       'docs/receiver.md: Payloads of other types',
       'docs/testing.md: Without a network',
       'docs/testing.md: Receiver and client',
@@ -54,44 +51,14 @@ describe('the programs of README.md, of docs/ and of docstrings', () => {
     ])
   })
 
-  test('Create a subscription creates one, with the variables of the environment', async () => {
+  test('of README.md is run by test/integration/readme.test.ts; the token of docs/migrate.md is one', async () => {
     await using emulator = await startEmulator()
     await using files = await temporaryFolder()
-    const { stdout } = await folder.run('README.md: Create a subscription', {
-      ...(await environmentOf(emulator, files.path)),
-      CALLBACK_TOKEN: callbackToken,
-    })
-    expect(stdout).toBe('Subscription 1 is active\n')
-    expect(emulator.subscriptions).toEqual([
-      expect.objectContaining({
-        notificationTypes: ['behavioral', 'call-score'],
-        usernames: ['alice', 'bob'],
-        callbackUrl: 'https://app.example.com/notifications',
-        parameters: { token: callbackToken },
-      }),
-    ])
-  })
-
-  test('Receive notifications handles a callback with the token, and refuses one with another', async () => {
-    await using emulator = await startEmulator({ allowInsecureLoopback: true })
-    await using client = new NotificationClient(emulator.clientOptions)
-    const { program, port } = await folder.startServer('README.md: Receive notifications', {
-      CALLBACK_TOKEN: callbackToken,
-    })
-    await using server = program
-    const { subscriptionId } = await client.createSubscription({
-      notificationTypes: ['behavioral'],
-      usernames: ['carol'],
-      callbackUrl: `http://127.0.0.1:${port}/notifications`,
-      parameters: { token: callbackToken },
-    })
-    const notification = { type: 'lowEnergyAgentOpened', username: 'carol' }
-    const [accepted] = await emulator.notify(notification)
-    await client.updateSubscriptionParameters(subscriptionId, { parameters: { token: 'another' } })
-    const [refused] = await emulator.notify(notification)
-    expect([accepted?.status, refused?.status]).toEqual([204, 401])
-    await server.line(/^carol on call call-1$/)
-    expect(server.lines).toHaveLength(2)
+    const { stdout } = await folder.run(
+      'docs/migrate.md: 1. The token',
+      await environmentOf(emulator, files.path),
+    )
+    expect(stdout).toMatch(/^Authorization: Bearer eyJ/)
   })
 
   test('Payloads of other types prints a typed payload and the answer', async () => {

@@ -7,6 +7,8 @@ import { environmentWith } from '../consumers/support/run.js'
 
 export interface ProgramOptions {
   readonly folder: string
+  /** In place of Node.js. */
+  readonly command?: string
   /** Added to the environment of the tests. */
   readonly variables?: Readonly<Record<string, string>>
   /** In place of the environment of the tests. */
@@ -23,9 +25,9 @@ export class RunningProgram implements AsyncDisposable {
   readonly child: ChildProcessByStdio<null, Readable, Readable>
   #hasEnded = false
 
-  /** @param args - of Node.js. `--import tsx FILE` is what `tsx FILE` starts; that kills who does not end within 60 ms */
+  /** @param args - of Node.js, or of the command. `--import tsx FILE` is what `tsx FILE` starts; that kills who does not end within 60 ms */
   constructor(args: readonly string[], { folder, onLine = () => {}, ...options }: ProgramOptions) {
-    const child = spawn(process.execPath, args, {
+    const child = spawn(options.command ?? process.execPath, args, {
       cwd: folder,
       env: options.environment ?? environmentWith(options.variables ?? {}),
       stdio: ['ignore', 'pipe', 'pipe'],
