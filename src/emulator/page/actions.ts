@@ -1,5 +1,6 @@
 /** The actions of the page and the command line: one POST for each. Forms send their values as text. */
 import * as z from 'zod'
+import { typeThatBrings } from '../../notification-types.js'
 import { withoutQuery } from '../../shared/addresses.js'
 import { invalidRequest, parseJson, validate } from '../../shared/validation.js'
 import type { CallbackResult } from '../callbacks.js'
@@ -45,13 +46,25 @@ export function actionNamed(name: string): Action | undefined {
 /** The answer to `notify`; the newest subscriptions only if none matched. */
 export type NotifyAnswer = Awaited<ReturnType<typeof notify>>
 
+/** Without a type it is the documented one, and without a user the first one who is subscribed to the type. */
 async function notify({ emulator }: PageHost, body: unknown) {
   const { payload, ...given } = parse(z.looseObject({}), body)
+  const { type = 'lowEnergyAgentOpened', category = typeThatBrings(type) } = given
+  const isMatch = (each: unknown) => each === category
+  const first = emulator.subscriptions.find(({ notificationTypes }) => notificationTypes.some(isMatch))
+  const { username = first?.usernames[0] ?? 'alice' } = given
   // Not checked here: `notify` checks its argument, because callers in JavaScript may pass anything.
-  const sent: unknown = { ...given, ...(payload !== undefined && { payload: jsonIn(payload) }) }
+  const sent: unknown = {
+    ...given,
+    type,
+    username,
+    ...(payload !== undefined && { payload: jsonIn(payload) }),
+  }
   const results = await emulator.notify(sent as EmulatedNotification)
   const newest = results.length > 0 ? [] : emulator.subscriptions.slice(-20).reverse()
   return {
+    type: String(type),
+    username: String(username),
     results: results.map(resultView),
     subscribed: newest.map(({ subscriptionId, notificationTypes, usernames }) => ({
       subscriptionId,

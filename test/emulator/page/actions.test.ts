@@ -20,7 +20,7 @@ async function post(action: string, body: object): Promise<{ status: number; ans
   return { status: response.status, answer }
 }
 
-test('notify needs a type and a user, and answers with a result for each subscription', async () => {
+test('notify answers with a result for each subscription', async () => {
   await using receiver = await Receiver.start(emulator)
   const subscriptionId = await created(emulator, { url: `${receiver.url}?key=secret` })
   expect(
@@ -28,12 +28,26 @@ test('notify needs a type and a user, and answers with a result for each subscri
   ).toEqual({
     status: 200,
     answer: {
+      type: 'lowEnergyAgentOpened',
+      username: 'alice',
       results: [{ subscriptionId, callbackUrl: `${receiver.url}?…`, status: 204, subscriptionEnded: false }],
       subscribed: [],
       message: 'Answered 204',
     },
   })
   expect(receiver.callbacks[0]?.body).toMatchObject({ notification: { payload: { a: 1 } } })
+})
+
+test('notify without a type and a user sends the documented one to the first user who is subscribed to it', async () => {
+  await using receiver = await Receiver.start(emulator)
+  await created(emulator, { users: 'zoe', types: 'call-score', url: receiver.url })
+  await created(emulator, { users: 'bob,carol', url: receiver.url })
+  await created(emulator, { users: 'dora', url: receiver.url })
+  const sent = { type: 'lowEnergyAgentOpened', username: 'bob', message: 'Answered 204' }
+  expect(await post('notify', {})).toMatchObject({ status: 200, answer: sent })
+  expect(receiver.callbacks[0]?.body).toMatchObject({ notification: { payload: { username: 'bob' } } })
+  const score = { type: 'cxScoreUpdated', username: 'zoe' }
+  expect(await post('notify', { type: score.type })).toMatchObject({ status: 200, answer: score })
 })
 
 test('notify without a match lists the newest 20 subscriptions', async () => {
