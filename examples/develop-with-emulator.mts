@@ -6,7 +6,7 @@
  *
  * The emulator runs in this process. One in another terminal stays while your app restarts:
  *
- *     npx notification-subscriber emulator --allow-insecure-loopback
+ *     npx notification-subscriber emulator
  *     npx tsx --env-file=.emulator/env develop-with-emulator.mts
  *     npx notification-subscriber notify --type lowEnergyAgentOpened --user alice
  */
@@ -32,11 +32,8 @@ const server = createServer(toNodeHandler(receiver)).listen(Number(port), '127.0
 await once(server, 'listening')
 
 // .emulator/env sets NOTIFICATION_BASE_URL and the variables beside it: NOTIFICATION_CA_FILE trusts the emulator's certificate.
-const options = { allowInsecureLoopback: true }
-await using emulator = NOTIFICATION_BASE_URL ? undefined : await startEmulator({ ...options, page: true })
-await using client = emulator
-  ? new NotificationClient(emulator.clientOptions)
-  : NotificationClient.fromEnv(options)
+await using emulator = NOTIFICATION_BASE_URL ? undefined : await startEmulator({ page: true })
+await using client = emulator ? new NotificationClient(emulator.clientOptions) : NotificationClient.fromEnv()
 const { subscriptionId } = await client.createSubscription({
   notificationTypes: ['behavioral', 'call-score', 'conversation-ai'],
   usernames: ['alice'],

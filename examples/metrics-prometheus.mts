@@ -47,7 +47,7 @@ const logger: Logger = {
 
 // The app: in production without the emulator, and with a path that outlives the process.
 const folder = await mkdtemp(join(tmpdir(), 'metrics-'))
-await using emulator = await startEmulator({ allowInsecureLoopback: true })
+await using emulator = await startEmulator()
 await using client = new NotificationClient({ ...emulator.clientOptions, logger })
 const spool = await DeliverySpool.open({
   path: join(folder, 'spool'),

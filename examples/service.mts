@@ -19,10 +19,8 @@ import { redisStore } from 'notification-subscriber/redis'
 import { DeliverySpool } from 'notification-subscriber/spool'
 
 const { NOTIFICATION_BASE_URL, PORT: port = '3000', SPOOL_PATH: path = `./spool-${port}` } = process.env
-const emulator = NOTIFICATION_BASE_URL ? undefined : await startEmulator({ allowInsecureLoopback: true })
-const client = emulator
-  ? new NotificationClient(emulator.clientOptions)
-  : NotificationClient.fromEnv({ allowInsecureLoopback: true }) // for an emulator in another terminal
+const emulator = NOTIFICATION_BASE_URL ? undefined : await startEmulator()
+const client = emulator ? new NotificationClient(emulator.clientOptions) : NotificationClient.fromEnv() // for an emulator in another terminal
 const callbackUrl = setting('CALLBACK_URL', `http://127.0.0.1:${port}/notifications`)
 const token = setting('CALLBACK_TOKEN', randomBytes(24).toString('base64url'))
 const redisUrl = setting('REDIS_URL', '')

@@ -116,7 +116,7 @@ provider.register({ contextManager })
 // The app: in production without the emulator.
 const folder = await mkdtemp(join(tmpdir(), 'traces-'))
 const token = randomBytes(24).toString('base64url')
-await using emulator = await startEmulator({ allowInsecureLoopback: true })
+await using emulator = await startEmulator()
 await using client = new NotificationClient(emulator.clientOptions)
 const spool = await DeliverySpool.open({ path: join(folder, 'spool'), deliver: () => {} })
 const receiver = new DeliveryReceiver({ secrets: { token } }).onAny(traceDelivery).onAny(spool.keep)

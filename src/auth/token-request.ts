@@ -24,7 +24,7 @@ import type { KeyValueStore } from '../stores/key-value-store.js'
  * Authentication; RFC 6749 section 4.4).
  */
 export interface ClientCredentialsAuth {
-  /** Base address of the tenant's authorization server, `https:`. */
+  /** Base address of the tenant's authorization server: `https:`, or `http:` on loopback. */
   readonly authUrl: string | URL
   /** The tenant's unique name, the realm in the token endpoint's path. */
   readonly domain: string

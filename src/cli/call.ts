@@ -30,7 +30,7 @@ export async function callService<Result>(
   const abort = new AbortController()
   const stopListening = onInterruption((interruption) => abort.abort(interruption))
   try {
-    await using client = NotificationClient.fromEnv({ allowInsecureLoopback: true }, env)
+    await using client = NotificationClient.fromEnv({}, env)
     return await call(client, { signal: abort.signal })
   } catch (error) {
     if (abort.signal.aborted) {

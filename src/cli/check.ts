@@ -3,7 +3,7 @@ import type { Auth } from '../auth/authorizer.js'
 import { type Environment, fromEnvironment, isBasic, missingFrom } from '../client/environment.js'
 import { NotificationClient } from '../client/notification-client.js'
 import { ApiError, ConfigurationError, OutcomeUnknownError } from '../errors.js'
-import { callbackUrlProblem } from '../shared/addresses.js'
+import { callbackUrlProblem, loopbackCallbackProblem } from '../shared/addresses.js'
 import {
   isAboutCredentials,
   isBusy,
@@ -29,7 +29,7 @@ nothing that could end or change a subscription. With --callback-url and --secre
 delivery without its secret and accepts one with it. Exit code 1 if a step failed.
 
   --dotenv FILE              read the variables from this file; those of the environment come first
-  --callback-url URL         your receiver; https:, or http: on loopback
+  --callback-url URL         your receiver; https:, or http: on loopback if the service is there, too
   --secret NAME=SOURCE       a header that proves a callback: its name, and where its value is, @FILE or
                              env:VARIABLE. May be given several times
   --callback-ca FILE         certificates in PEM to trust at the callback URL, besides NOTIFICATION_CA_FILE
@@ -52,7 +52,9 @@ delivery without its secret and accepts one with it. Exit code 1 if a step faile
       certificatesOf('NOTIFICATION_CA_FILE', env.NOTIFICATION_CA_FILE || undefined),
     ])
     const secrets = await namedValuesOf('--secret', sources, env)
-    const problem = callbackUrl && callbackUrlProblem(callbackUrl, true)
+    const problem =
+      callbackUrl &&
+      (callbackUrlProblem(callbackUrl) ?? loopbackCallbackProblem(callbackUrl, env.NOTIFICATION_BASE_URL))
     if (problem) throw new UsageError(`--callback-url ${problem}`)
     if (sources.length > 0) required('--callback-url', callbackUrl, 'name the address of your receiver')
     if (callbackUrl !== undefined && !lifecycle)
@@ -81,7 +83,7 @@ delivery without its secret and accepts one with it. Exit code 1 if a step faile
         )
         abort.abort(each)
       })
-      await using client = NotificationClient.fromEnv({ ...callOptions, allowInsecureLoopback: true }, env)
+      await using client = NotificationClient.fromEnv(callOptions, env)
       await checkLifecycle(steps, client, wanted, abort.signal)
       stopListening()
     } else if (wanted) steps.skip('Lifecycle', 'not tried without the steps before')

@@ -29,11 +29,9 @@ shows them. Writes the variables for your app into a file, and prints one line f
                               The page stays on 127.0.0.1
   --page-port N               port of the page; default: any free one
   --callback-ca FILE          certificates in PEM to trust on callbacks
-  --allow-insecure-loopback   accept callback URLs with http: on loopback
   --json                      one JSON object a line; the first has the event "listening"`,
   flags: {
     texts: ['port', 'host', 'page-port', 'state', 'callback-ca'],
-    switches: ['allow-insecure-loopback'],
   },
   async run({ flags, terminal }) {
     const { state: folder = defaultFolder } = flags
@@ -53,7 +51,6 @@ shows them. Writes the variables for your app into a file, and prints one line f
       host: flags.host,
       page: { port: Number(flags['page-port'] ?? 0), environment: own },
       callbackCa,
-      allowInsecureLoopback: flags['allow-insecure-loopback'],
     }).catch((error) => throwAboutFlags(error, folder))
 
     const { baseUrl, authUrl, domain, clientId, clientSecret, password, tls, ca, pageUrl = '' } = emulator

@@ -13,7 +13,7 @@ import {
 } from '../http/send.js'
 import { undiciTransport } from '../http/undici.js'
 import { type Log, logOf } from '../logger.js'
-import { withoutEndingSlashes } from '../shared/addresses.js'
+import { isInsecureLoopback, withoutEndingSlashes } from '../shared/addresses.js'
 import { InFlight } from '../shared/calls.js'
 import { channelFor, traced } from '../shared/tracing.js'
 import {
@@ -76,12 +76,12 @@ export class NotificationClient implements AsyncDisposable {
   /** @throws `ConfigurationError` that lists every problem of the options; nothing is sent */
   constructor(options: NotificationClientOptions) {
     const valid = validOptions(options)
-    const { allowInsecureLoopback = false, auth, baseUrl, ca, dispatcher, fetch, routes } = valid
+    const { auth, baseUrl, ca, dispatcher, fetch, routes } = valid
     // A copy, because the caller may change its own object.
     const headers = valid.headers && { ...valid.headers }
     const tenant = 'domain' in auth ? auth.domain : 'username' in auth ? auth.username : ''
     this.service = `${withoutEndingSlashes(baseUrl.href)} ${tenant}`.trim()
-    this.#endpoints = new SubscriptionEndpoints({ baseUrl, routes, headers, allowInsecureLoopback })
+    this.#endpoints = new SubscriptionEndpoints({ baseUrl, routes, headers })
     this.#transport = fetch
       ? fetchTransport(fetch)
       : dispatcher
@@ -90,6 +90,13 @@ export class NotificationClient implements AsyncDisposable {
     this.#retry = retryPolicy(valid.retry, defaultRetryPolicy)
     this.#timeoutMs = valid.timeoutMs ?? defaultTimeoutMs
     this.#log = logOf(valid.logger)
+    const plain = [baseUrl, ...('authUrl' in auth ? [new URL(auth.authUrl)] : [])].filter(isInsecureLoopback)
+    if (plain.length > 0) {
+      const fields = { addresses: plain.map(({ href }) => href) }
+      const message =
+        'Credentials go unencrypted by http: if the port is forwarded, they leave the machine like this'
+      this.#log('warn', { event: 'client.unencrypted', ...fields }, message)
+    }
     this.#authorizer = authorizerFor(auth, {
       transport: this.#transport,
       retry: this.#retry,

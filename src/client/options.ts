@@ -28,7 +28,7 @@ import { headersSchema } from '../subscriptions/schemas.js'
 
 /** What a client needs: `baseUrl` and `auth`; the rest has defaults. `dispatcher`, `fetch` and `ca` exclude each other. */
 export interface NotificationClientOptions {
-  /** Base address of the notification service, `https:`. */
+  /** Base address of the notification service: `https:`, or `http:` on loopback. */
   readonly baseUrl: string | URL
   /** Client credentials, `{ username, password }` or `{ getAccessToken }` (docs/service.md, Authentication). */
   readonly auth: Auth
@@ -57,8 +57,6 @@ export interface NotificationClientOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** How unsubscribe and update are called (docs/service.md, Endpoints). Default: see {@link Routes}. */
   readonly routes?: Routes | undefined
-  /** Allows `http:` addresses on loopback hosts, for tests. Default: `false`. */
-  readonly allowInsecureLoopback?: boolean | undefined
 }
 
 /** What a caller may set on each call. */
@@ -81,8 +79,8 @@ export interface CallOptions {
 
 /** With parsed addresses, and `retry: false` as one attempt; a logger is not copied. @throws `ConfigurationError` */
 export function validOptions(options: NotificationClientOptions) {
-  const { auth, allowInsecureLoopback }: Record<string, unknown> = Object(options)
-  const schema = optionsSchema(auth, allowInsecureLoopback === true)
+  const { auth }: Record<string, unknown> = Object(options)
+  const schema = optionsSchema(auth)
   return validate(schema, options, configurationError('NotificationClient cannot be made from these options'))
 }
 
@@ -96,11 +94,11 @@ export const callOptionsSchema = z.lazy(() =>
   }),
 )
 
-function optionsSchema(auth: unknown, allowsLoopback: boolean) {
+function optionsSchema(auth: unknown) {
   return z
     .strictObject({
-      baseUrl: addressSchema(allowsLoopback, /\/api\/subscriptions\/?$/),
-      auth: authSchema(auth, allowsLoopback),
+      baseUrl: addressSchema(/\/api\/subscriptions\/?$/),
+      auth: authSchema(auth),
       ca: z.string('must be text in PEM').superRefine(checkCertificates).optional(),
       dispatcher: objectWith<DispatcherLike>(['request'], 'an undici Dispatcher').optional(),
       fetch: functionFor<FetchLike>('a fetch function').optional(),
@@ -109,7 +107,6 @@ function optionsSchema(auth: unknown, allowsLoopback: boolean) {
       logger: loggerSchema<Logger | false>().optional(),
       headers: headersSchema.unwrap().optional(),
       routes: routesSchema().optional(),
-      allowInsecureLoopback: z.boolean().optional(),
     })
     .refine(({ dispatcher, fetch }) => dispatcher === undefined || fetch === undefined, {
       path: ['fetch'],
@@ -140,12 +137,12 @@ function checkCertificates(ca: string, context: z.RefinementCtx): void {
 }
 
 /** The schema of the kind of credentials that the given fields suggest, so that the issues are about that kind. */
-function authSchema(auth: unknown, allowsLoopback: boolean): z.ZodType<Auth> {
+function authSchema(auth: unknown): z.ZodType<Auth> {
   if (typeof auth !== 'object' || auth === null) {
     return refusal('must be client credentials, { username, password } or { getAccessToken }')
   }
   if (!('getAccessToken' in auth)) {
-    return 'username' in auth || 'password' in auth ? basicSchema() : clientCredentialsSchema(allowsLoopback)
+    return 'username' in auth || 'password' in auth ? basicSchema() : clientCredentialsSchema()
   }
   if ('clientSecret' in auth || 'password' in auth) {
     return refusal('must be one kind of credentials, not `getAccessToken` and another')
@@ -161,13 +158,10 @@ function refusal(message: string): z.ZodType<Auth> {
   return z.custom<Auth>(() => false, message)
 }
 
-function clientCredentialsSchema(allowsLoopback: boolean) {
+function clientCredentialsSchema() {
   return z
     .strictObject({
-      authUrl: addressSchema(
-        allowsLoopback,
-        /\/auth\/realms\/[^/]+(?:\/protocol\/openid-connect\/token)?\/?$/,
-      ),
+      authUrl: addressSchema(/\/auth\/realms\/[^/]+(?:\/protocol\/openid-connect\/token)?\/?$/),
       domain: trimmed().refine(
         (name) => !/^\.\.?$/.test(name) && name.isWellFormed(),
         'must be a realm name',
@@ -235,14 +229,14 @@ function retrySchema() {
 }
 
 /** The schema of a server's address, which is parsed. @param added - the path that the client adds, and people paste, too */
-function addressSchema(allowsLoopback: boolean, added: RegExp) {
+function addressSchema(added: RegExp) {
   return z
     .union([z.string(), z.instanceof(URL)], 'must be a URL')
     .superRefine((address, context) => {
       const text = String(address)
       const [path] = added.exec(text) ?? []
       const message =
-        urlProblem(address, allowsLoopback) ??
+        urlProblem(address) ??
         (/[?#]/.test(text) ? 'must not contain a query or a fragment: paths are added to it' : undefined) ??
         (path && `must end before \`${path}\`, which is added to it`)
       if (message !== undefined) context.addIssue({ code: 'custom', message })

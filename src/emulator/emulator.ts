@@ -69,8 +69,6 @@ export interface EmulatorClientOptions {
   }
   /** An undici `Agent` that trusts the emulator's certificate. The emulator closes the agent when it is closed itself. */
   readonly dispatcher: Dispatcher
-  /** Whether the client may use callback URLs with `http:` on loopback, as the emulator. */
-  readonly allowInsecureLoopback: boolean
   /** Where unsubscribe and update are, if the emulator has its option `routes`. */
   readonly routes: Routes | undefined
 }
@@ -132,7 +130,6 @@ export class Emulator {
       baseUrl,
       auth: { authUrl: baseUrl, domain, clientId, clientSecret, credentialsEncoding },
       dispatcher: this.#clientAgent,
-      allowInsecureLoopback: options.allowInsecureLoopback,
       routes: options.routes,
     }
     const issuer = `${baseUrl}/auth/realms/${encodeURIComponent(domain)}`

@@ -39,8 +39,6 @@ export interface EmulatorOptions {
   readonly callbackCa?: string | undefined
   /** The `routes` of the app's client. Any other path is a 404. Default: as documented (docs/service.md, Endpoints). */
   readonly routes?: Routes | undefined
-  /** Accepts callback URLs with `http:` on loopback hosts, too. Default: `false`. */
-  readonly allowInsecureLoopback?: boolean | undefined
   /** Port to listen on. Default: 0, any free one. */
   readonly port?: number | undefined
   /**
@@ -129,7 +127,6 @@ const optionsSchema = z
     callbackTimeoutMs: z.int().min(1).max(maxDelayMs).default(5_000),
     callbackCa: z.string().refine(isCertificate, 'is not a PEM certificate').optional(),
     routes: routesSchema().optional(),
-    allowInsecureLoopback: z.boolean().default(false),
     port: port.default(0),
     page: z.preprocess(
       (page) => (page === true ? {} : page === false ? undefined : page),

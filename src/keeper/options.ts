@@ -1,5 +1,6 @@
 /** The options of a keeper and of its calls: checked, and with their defaults. The schemas are made when first needed. */
 import * as z from 'zod'
+import { loopbackCallbackProblem } from '../shared/addresses.js'
 import { configurationError, functionFor, loggerSchema, objectWith, validate } from '../shared/validation.js'
 import { maxDelayMs } from '../shared/waits.js'
 import {
@@ -35,8 +36,7 @@ const optionsSchema = z.lazy(() =>
         'must be a list of names, or a function that returns one',
       ),
       notificationTypes: notificationTypesSchema(),
-      // The client decides at the first call whether `http:` on loopback is allowed.
-      callbackUrl: callbackUrlSchema(true),
+      callbackUrl: callbackUrlSchema(),
       parameters: parametersSchema.unwrap().optional(),
       headers: headersSchema.unwrap().optional(),
       onGap: functionFor('a function that takes a gap').optional(),
@@ -52,7 +52,14 @@ const optionsSchema = z.lazy(() =>
       reportStrays: z.boolean().optional(),
       logger: loggerSchema().optional(),
     })
-    .check(checkAssociatedValues),
+    .check(checkAssociatedValues)
+    .check(({ value: { callbackUrl, client }, issues }) => {
+      // The address and the tenant, as `NotificationClient` has them.
+      const [address] = String(Object(client).service ?? '').split(' ')
+      const message = loopbackCallbackProblem(callbackUrl, address)
+      if (message !== undefined)
+        issues.push({ code: 'custom', input: callbackUrl, path: ['callbackUrl'], message })
+    }),
 )
 
 const defaults = {

@@ -1,7 +1,7 @@
 /** Which addresses are accepted, and how errors show them (docs/service.md, Authentication). */
 import { excerpt } from './text.js'
 
-export const loopbackHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
+export const loopbackHost = /^(?:localhost\.?|127(?:\.\d{1,3}){3}|\[::1\])$/
 
 /** Whether a URL has `http:` and a loopback host: then requests do not leave the machine. */
 export function isInsecureLoopback({ protocol, hostname }: URL): boolean {
@@ -12,15 +12,15 @@ export function isInsecureLoopback({ protocol, hostname }: URL): boolean {
 const template = /\$(?:\{|%7B)|(?:\{|%7B){2}|^[^?#]*(?:\{[\w.-]+\}|<[\w.-]+>)/i
 
 /** What is wrong with an address of a server, or `undefined`. */
-export function urlProblem(value: string | URL, allowInsecureLoopback: boolean): string | undefined {
-  const usable = usableUrl(String(value), allowInsecureLoopback)
+export function urlProblem(value: string | URL): string | undefined {
+  const usable = usableUrl(String(value))
   return typeof usable === 'string' ? usable : undefined
 }
 
 /** What is wrong with a callback URL, or `undefined`: also another spelling than of `URL`, as the service compares text. */
-export function callbackUrlProblem(value: string | URL, allowInsecureLoopback: boolean): string | undefined {
+export function callbackUrlProblem(value: string | URL): string | undefined {
   const text = String(value)
-  const usable = usableUrl(text, allowInsecureLoopback)
+  const usable = usableUrl(text)
   if (typeof usable === 'string') return usable
   if (text.includes('#')) return 'must not contain a fragment (#…): it is never sent to a server'
   if (usable.href === text) return undefined
@@ -28,6 +28,23 @@ export function callbackUrlProblem(value: string | URL, allowInsecureLoopback: b
   const spelling =
     shown === withoutQuery(text) ? 'with its query as `new URL(…).href` has it' : `\`${shown}\``
   return `must be written ${spelling}: in another spelling it would be another callback URL to the service`
+}
+
+/**
+ * What is wrong with a callback URL for one service, or `undefined`. The service calls it: a loopback address there is the
+ * service's own machine, which is this one only if the service is on loopback, too.
+ *
+ * @param baseUrl - the service's address, if it is known
+ */
+export function loopbackCallbackProblem(
+  callbackUrl: string | URL,
+  baseUrl: string | undefined,
+): string | undefined {
+  const [callback, service] = [parsedUrl(String(callbackUrl)), parsedUrl(baseUrl ?? '')]
+  if (!callback || !service || !isInsecureLoopback(callback) || loopbackHost.test(service.hostname)) {
+    return undefined
+  }
+  return `must be an https: URL: ${service.origin} would call its own machine (http: on loopback is for a service on loopback)`
 }
 
 /** An address as errors show it: with `?…` in place of its query, which may hold a secret. No request accepts `?…`. */
@@ -52,12 +69,12 @@ export function parsedUrl(text: string, base?: string): URL | undefined {
 }
 
 /** The parsed address, or what is wrong with it. */
-function usableUrl(text: string, allowInsecureLoopback: boolean): URL | string {
+function usableUrl(text: string): URL | string {
   const problem = problemOfText(text)
   if (problem !== undefined) return problem
   const url = parsedUrl(text)
   if (url === undefined) return 'must be an absolute URL, such as `https://app.example.com/path`'
-  return problemOfUrl(url, allowInsecureLoopback) ?? url
+  return problemOfUrl(url) ?? url
 }
 
 /** Problems that the URL parser hides: it drops, replaces or misreads these characters without an error. */
@@ -75,15 +92,12 @@ function hasUserInfo(text: string): boolean {
   return /^[^/\\?#]*@/.test(text.replace(/^[^/\\?#]*?:[/\\]*/, ''))
 }
 
-function problemOfUrl(url: URL, allowInsecureLoopback: boolean): string | undefined {
+function problemOfUrl(url: URL): string | undefined {
   const { protocol, hostname } = url
   if (protocol !== 'https:' && protocol !== 'http:') return 'must be an https: URL'
   const hostProblem = problemOfHost(hostname)
-  if (hostProblem !== undefined || protocol === 'https:') return hostProblem
-  if (allowInsecureLoopback && isInsecureLoopback(url)) return undefined
-  return allowInsecureLoopback
-    ? 'must be an https: URL: http: is allowed on loopback only'
-    : 'must be an https: URL (for tests on loopback, set `allowInsecureLoopback` on the client)'
+  if (hostProblem !== undefined || protocol === 'https:' || isInsecureLoopback(url)) return hostProblem
+  return 'must be an https: URL: http: is allowed on loopback only'
 }
 
 function problemOfHost(hostname: string): string | undefined {

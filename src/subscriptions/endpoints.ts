@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { ApiError, type SubscriptionConflictError, type SubscriptionRequestSummary } from '../errors.js'
 import { type Address, addressBelow } from '../http/exchange.js'
 import type { Call, UnauthorizedRequest } from '../http/send.js'
-import { withoutQuery } from '../shared/addresses.js'
+import { loopbackCallbackProblem, withoutQuery } from '../shared/addresses.js'
 import { gatewayKeys } from '../shared/redact.js'
 import {
   endpoints,
@@ -29,7 +29,6 @@ import {
   type CreateSubscriptionInput,
   compileOnce,
   createSubscriptionInputSchema,
-  loopbackSubscriptionInputSchema,
   subscriptionIdSchema,
   type UpdateSubscriptionParametersInput,
   updateSubscriptionParametersInputSchema,
@@ -66,7 +65,6 @@ export class SubscriptionEndpoints {
   readonly #baseUrl: URL
   readonly #createAddress: Address
   readonly #routes: Readonly<Record<Operation, ResolvedRoute>>
-  readonly #inputSchema: typeof createSubscriptionInputSchema
   /** Sent with every request, for a gateway in front of the service. */
   readonly #headers: AssociatedValues | undefined
   readonly #gatewayKeys: readonly string[]
@@ -77,27 +75,25 @@ export class SubscriptionEndpoints {
     readonly baseUrl: URL
     readonly routes: Routes | undefined
     readonly headers: AssociatedValues | undefined
-    readonly allowInsecureLoopback: boolean
   }) {
-    const { allowInsecureLoopback, baseUrl, headers, routes } = options
+    const { baseUrl, headers, routes } = options
     this.#baseUrl = baseUrl
     this.#createAddress = addressBelow(baseUrl, endpoints.create.path)
     this.#routes = {
       unsubscribe: resolvedRoute('unsubscribe', routes?.unsubscribe),
       update: resolvedRoute('update', routes?.update),
     }
-    this.#inputSchema = allowInsecureLoopback
-      ? loopbackSubscriptionInputSchema
-      : createSubscriptionInputSchema
     this.#headers = headers
     this.#gatewayKeys = gatewayKeys(headers)
   }
 
   async create(call: Call, input: CreateSubscriptionInput): Promise<CreateSubscriptionResult> {
-    const valid = validInput(call.method, this.#inputSchema, input)
+    const valid = validInput(call.method, createSubscriptionInputSchema, input)
     const { notificationTypes, parameters = {}, recreateIfExists, usernames } = valid
     // As text at once, because the caller may change a URL object.
     const callbackUrl = String(valid.callbackUrl)
+    const problem = loopbackCallbackProblem(callbackUrl, this.#baseUrl.href)
+    if (problem !== undefined) throw refusal(['callbackUrl'], problem)
     const form = new URLSearchParams()
     form.append('notification_type', notificationTypes.join(','))
     form.append('username', usernames.join(','))

@@ -27,7 +27,7 @@ export interface CreateSubscriptionInput {
   /** The usernames of the users (agents) to subscribe: at least one, each once, without a comma. */
   readonly usernames: readonly string[]
   /**
-   * Where the service sends notifications, `https:`. Spell a text as `URL` does, without a fragment, because the service
+   * Where the service sends notifications: `https:`, or `http:` on loopback if the service is there, too. Spell a text as `URL` does, without a fragment, because the service
    * compares callback URLs as text; the error shows the right spelling.
    */
   readonly callbackUrl: string | URL
@@ -66,16 +66,8 @@ export function validInput<Output>(method: string, schema: z.ZodType<Output>, in
 
 /** Validates the input of `createSubscription`: refuses what the service refuses or misreads (docs/service.md, Endpoints). */
 export const createSubscriptionInputSchema: z.ZodType<CreateSubscriptionInput, CreateSubscriptionInput> =
-  createInputSchema(false)
-
-/** For a client with `allowInsecureLoopback`: also accepts `http:` callback URLs on loopback hosts. */
-export const loopbackSubscriptionInputSchema = createInputSchema(true)
-
-function createInputSchema(
-  allowsLoopback: boolean,
-): z.ZodType<CreateSubscriptionInput, CreateSubscriptionInput> {
   // Lazy, so that importing the package does not build this schema.
-  return z.lazy(() =>
+  z.lazy(() =>
     z
       .strictObject({
         notificationTypes: notificationTypesSchema(),
@@ -87,14 +79,13 @@ function createInputSchema(
           )
           .min(1, 'must name at least one user')
           .check(refuseRepetitions),
-        callbackUrl: callbackUrlSchema(allowsLoopback),
+        callbackUrl: callbackUrlSchema(),
         recreateIfExists: z.boolean().optional(),
         parameters: parametersSchema.unwrap().optional(),
         headers: headersSchema.unwrap().optional(),
       })
       .check(checkAssociatedValues),
   )
-}
 
 /** At least one type, and each once. */
 export function notificationTypesSchema() {
@@ -105,17 +96,17 @@ export function notificationTypesSchema() {
 }
 
 /** An address that the service can be given as it is spelled. */
-export function callbackUrlSchema(allowsLoopback: boolean) {
+export function callbackUrlSchema() {
   // Usually all subscriptions have the same callback URL: checking it each time would take a fifth of a create.
   let usualUrl: string | undefined
   function isUsable(url: string | URL): boolean {
     const text = String(url)
-    if (text !== usualUrl && callbackUrlProblem(text, allowsLoopback) !== undefined) return false
+    if (text !== usualUrl && callbackUrlProblem(text) !== undefined) return false
     usualUrl = text
     return true
   }
   return z.union([z.string(), z.instanceof(URL)], 'must be a URL').refine(isUsable, {
-    error: ({ input }) => callbackUrlProblem(String(input), allowsLoopback),
+    error: ({ input }) => callbackUrlProblem(String(input)),
   })
 }
 

@@ -49,7 +49,7 @@ export function checkFixture(): CheckFixture {
   let started: { emulator: Emulator; folder: Awaited<ReturnType<typeof temporaryFolder>> } | undefined
   beforeAll(async () => {
     started = {
-      emulator: await startEmulator({ allowInsecureLoopback: true }),
+      emulator: await startEmulator(),
       folder: await temporaryFolder(),
     }
     const { emulator, folder } = started

@@ -77,6 +77,7 @@ const mistakes: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['--type', 'behavioral', ...url],
     ['--type', 'behavioral', '--user', 'alice'],
     ['--type', 'cxScoreUpdated,x', '--user', 'alice,alice', '--callback-url', 'http://app.example.com/n'],
+    ['--type', 'behavioral', '--user', 'alice', '--callback-url', 'http://127.0.0.1:3000/n'],
     [...subscription, '--parameter', 'token=hush'],
     [...subscription, '--parameter', 'token=env:UNSET'],
     [...subscription, '--parameter', 'token=env:EMPTY'],

@@ -7,7 +7,7 @@ import { recordingTerminal } from './support.js'
 
 /** Plays a short life with secrets, and a user name that would clear a terminal. */
 async function printed(json: boolean): Promise<string[]> {
-  await using emulator = await startEmulator({ allowInsecureLoopback: true })
+  await using emulator = await startEmulator()
   await using receiver = await Receiver.startInsecure()
   const { terminal, lines } = recordingTerminal(json)
   onTestFinished(() => emulator.close())

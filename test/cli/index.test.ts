@@ -17,7 +17,7 @@ describe('the command line', () => {
   })
 
   test.each([
-    ['emulator', 'port host page-port state callback-ca allow-insecure-loopback json'],
+    ['emulator', 'port host page-port state callback-ca json'],
     ['notify', 'type user category payload state page-url json'],
     ['check', 'dotenv callback-url secret callback-ca lifecycle username json'],
     ['token', 'print-token dotenv json'],

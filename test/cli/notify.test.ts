@@ -14,7 +14,7 @@ import { call, newState } from './support.js'
 let emulator: Emulator
 let receiver: Receiver
 beforeAll(async () => {
-  emulator = await startEmulator({ allowInsecureLoopback: true, page: true })
+  emulator = await startEmulator({ page: true })
   receiver = await Receiver.startInsecure()
 })
 afterAll(async () => {

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
 import { baseUrl, credentials, fakeService, subscription } from '../support/fake-service.js'
 import { expectPage, problemsIn } from '../support/message-page.js'
+import { recordingLogger } from '../support/recording-logger.js'
 
 function problemsOf(options: unknown): string {
   try {
@@ -33,7 +34,6 @@ test.each([
 })
 
 describe('options that cannot work are refused with every problem listed', () => {
-  const local = { ...working, allowInsecureLoopback: true }
   const withAuth = (auth: object) => ({ baseUrl, auth: { ...credentials, ...auth } })
   const cache = { get() {}, set() {}, delete() {} }
   const logger = { debug() {}, info() {}, warn() {}, error() {} }
@@ -45,19 +45,14 @@ describe('options that cannot work are refused with every problem listed', () =>
     'no address': { auth: credentials },
     'http:': { ...working, baseUrl: 'http://notifications.example.com' },
     'http: for tokens': withAuth({ authUrl: 'http://a.example' }),
-    'http: beyond loopback': { ...local, baseUrl: 'http://10.0.0.1' },
-    'a host that begins like loopback': { ...local, baseUrl: 'http://127.0.0.1.evil.example' },
-    'a host that ends like loopback': { ...local, baseUrl: 'http://evil-localhost' },
+    'http: beyond loopback': { ...working, baseUrl: 'http://10.0.0.1' },
+    'a host that begins like loopback': { ...working, baseUrl: 'http://127.0.0.1.evil.example' },
+    'a host that ends like loopback': { ...working, baseUrl: 'http://evil-localhost' },
     'a host like loopback for tokens': {
-      ...local,
+      ...working,
       auth: { ...credentials, authUrl: 'http://localhost.evil.example' },
     },
-    'another scheme, with loopback allowed': { ...local, baseUrl: 'ftp://localhost' },
-    'loopback allowed by something true': {
-      ...working,
-      baseUrl: 'http://localhost',
-      allowInsecureLoopback: 'yes',
-    },
+    'another scheme on loopback': { ...working, baseUrl: 'ftp://localhost' },
     'a query': { ...working, baseUrl: new URL('https://x.example?a=b') },
     'the path of a create in the address': { ...working, baseUrl: 'https://x.example/v2/api/subscriptions/' },
     'the path of tokens in the address for tokens': withAuth({
@@ -133,9 +128,9 @@ describe('options that work', () => {
   test.each([
     working,
     { baseUrl: new URL(baseUrl), auth: { ...credentials, authUrl: new URL(credentials.authUrl) } },
-    { baseUrl: 'http://localhost:8080', auth: { username: 'u', password: 'p' }, allowInsecureLoopback: true },
-    { baseUrl: 'http://[::1]:8080', auth: { username: 'u', password: 'p' }, allowInsecureLoopback: true },
-    { baseUrl: 'http://127.255.0.1', auth: { username: 'u', password: 'p' }, allowInsecureLoopback: true },
+    { baseUrl: 'http://localhost:8080', auth: { username: 'u', password: 'p' } },
+    { baseUrl: 'http://[::1]:8080', auth: { username: 'u', password: 'p' } },
+    { baseUrl: 'http://127.255.0.1', auth: { username: 'u', password: 'p' } },
     { ...working, logger: console, retry: false, timeoutMs: 1, routes: {} },
     { ...working, logger: false, ca: `# corporate\n${ca}${ca}` },
     { baseUrl: 'HTTPS://Notifications.Example.com:443//', auth: credentials },
@@ -153,13 +148,26 @@ describe('options that work', () => {
     expect(problemsOf(options)).toBe('')
   })
 
-  test('allowInsecureLoopback also lets callbacks come by http: to loopback', async () => {
+  test('http: callbacks to loopback are for a service on loopback, and never reach another one', async () => {
     const service = fakeService()
     const local = { ...subscription, callbackUrl: 'http://127.0.0.1:3000/notifications' }
     await expect(service.client().createSubscription(local)).rejects.toMatchObject({
       code: 'INVALID_REQUEST',
+      issues: [{ path: ['callbackUrl'] }],
     })
-    await service.client({ allowInsecureLoopback: true }).createSubscription(local)
-    expect(service.calls).toHaveLength(1)
+    expect([...service.calls, ...service.tokenRequests]).toEqual([])
+    for (const address of ['https://localhost:8443', 'http://[::1]:8080/below']) {
+      await service.client({ baseUrl: address }).createSubscription(local)
+    }
+    expect(service.calls).toHaveLength(2)
+  })
+
+  test('http: on loopback is one warning with the addresses, https: none', () => {
+    const logger = recordingLogger()
+    const auth = { ...credentials, authUrl: 'http://127.0.0.1:8080' }
+    new NotificationClient({ baseUrl: 'http://localhost:8081/x', auth, logger })
+    new NotificationClient({ baseUrl: 'https://localhost', auth: credentials, logger })
+    const addresses = ['http://localhost:8081/x', 'http://127.0.0.1:8080/']
+    expect(logger.lines.map(([fields]) => fields)).toEqual([{ event: 'client.unencrypted', addresses }])
   })
 })

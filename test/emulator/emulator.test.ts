@@ -36,7 +36,6 @@ describe('starting', () => {
         credentialsEncoding: 'raw',
       },
       dispatcher: expect.objectContaining({ dispatch: expect.any(Function) }),
-      allowInsecureLoopback: false,
     })
   })
 
@@ -174,8 +173,8 @@ describe('closing', () => {
 })
 
 describe('clientOptions', () => {
-  test('let a client use http: callbacks on loopback where the emulator does', async () => {
-    await using emulator = await startEmulator({ allowInsecureLoopback: true })
+  test('let a client use http: callbacks on loopback', async () => {
+    await using emulator = await startEmulator()
     await using client = new NotificationClient(emulator.clientOptions)
     const wanted = { notificationTypes: ['behavioral'], usernames: ['alice'] } as const
     const callbackUrl = 'http://127.0.0.1:3000/notifications'

@@ -62,7 +62,7 @@ describe('a proxy from the environment', () => {
     await using server = await serving(createServer((_, response) => response.writeHead(204).end()))
     const baseUrl = `http://${server.host}`
     const auth = { username: 'subscriber', password: secrets.password }
-    const client = new NotificationClient({ baseUrl, auth, allowInsecureLoopback: true })
+    const client = new NotificationClient({ baseUrl, auth })
     await client.unsubscribe(1)
     await client.close()
     expect(proxy.requests).toEqual([])

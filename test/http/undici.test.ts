@@ -123,7 +123,7 @@ describe('on a loopback server', () => {
   }
 
   const clientOf = (address: string, options: object = {}) =>
-    new NotificationClient({ baseUrl: address, auth, allowInsecureLoopback: true, retry: false, ...options })
+    new NotificationClient({ baseUrl: address, auth, retry: false, ...options })
 
   test('a burst of calls waits in line for 32 connections, and close() leaves none', async () => {
     const waiting: (() => void)[] = []

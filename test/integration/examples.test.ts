@@ -109,7 +109,7 @@ describe('examples that end by themselves', () => {
   })
 
   test('subscribe-and-unsubscribe.mts says what to do if there is such a subscription', async () => {
-    await using emulator = await startEmulator({ allowInsecureLoopback: true })
+    await using emulator = await startEmulator()
     const variables = await environmentOf(emulator, project.folder)
     await using client = new NotificationClient(emulator.clientOptions)
     const callbackUrl = 'https://app.example.com/notifications'
@@ -184,7 +184,7 @@ describe('examples that listen until Ctrl-C', () => {
   })
 
   test('develop-with-emulator.mts subscribes with an emulator, and prints its notifications', async () => {
-    await using emulator = await startEmulator({ allowInsecureLoopback: true })
+    await using emulator = await startEmulator()
     await using example = await startServer(
       'develop-with-emulator.mts',
       await environmentOf(emulator, project.folder),

@@ -55,7 +55,7 @@ const receiver = new DeliveryReceiver({ secrets: { token } }).onAny(traceDeliver
 const server = createServer(toNodeHandler(receiver)).listen(Number(port), '127.0.0.1')
 await once(server, 'listening')
 
-const client = NotificationClient.fromEnv({ allowInsecureLoopback: true })
+const client = NotificationClient.fromEnv()
 const wanted = {
   notificationTypes: ['behavioral'],
   usernames: ['alice'],
@@ -94,7 +94,7 @@ test('undici makes a client span of each request below its call, http a server s
     tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: false } },
   })
   await using folder = await temporaryFolder()
-  await using emulator = await startEmulator({ allowInsecureLoopback: true, clientSecret })
+  await using emulator = await startEmulator({ clientSecret })
   // The service shows every secret that it was sent, and refuses.
   const body = `refused: ${clientSecret} ${callbackToken}`
   emulator.injectFault('create', { status: 400, body })

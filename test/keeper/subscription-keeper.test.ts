@@ -2,7 +2,7 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { tracingChannel } from 'node:diagnostics_channel'
-import { ConfigurationError, InvalidRequestError } from 'notification-subscriber'
+import { ConfigurationError, InvalidRequestError, NotificationClient } from 'notification-subscriber'
 import type { SubscriptionKeeper } from 'notification-subscriber/keeper'
 import { describe, expect, onTestFinished, vi } from 'vitest'
 import { failureOf } from '../support/failure.js'
@@ -90,8 +90,20 @@ describe('what the client would refuse', () => {
     },
   )
 
+  const elsewhere = { baseUrl: 'https://notifications.example.com', auth: { username: 'u', password: 'p' } }
+  const local = 'http://127.0.0.1:3011/n'
+
+  test('http: on loopback for a service elsewhere the keeper refuses at once and in the same words', async (bench) => {
+    const client = new NotificationClient(elsewhere)
+    const { issues } = await refusalOf(() => bench.keeper({ client, callbackUrl: local }))
+    expect(issues).toMatchObject([{ path: ['callbackUrl'] }])
+    const input = { notificationTypes: ['behavioral' as const], usernames: ['alice'], callbackUrl: local }
+    await expect(client.createSubscription(input)).rejects.toMatchObject({ issues })
+  })
+
   test('for every user is a problem, where a client of the user’s own decides that when it is called', async (bench) => {
-    const keeper = bench.keeper({ client: ownClient(bench.client), callbackUrl: 'http://127.0.0.1:3011/n' })
+    const client = ownClient(new NotificationClient(elsewhere))
+    const keeper = bench.keeper({ client, callbackUrl: local })
     const { failed } = await keeper.sweep()
     expect(failed).toHaveLength(3)
     expect(bench.problems).toMatchObject([

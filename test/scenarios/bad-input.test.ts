@@ -122,7 +122,6 @@ const validOptions = {
   retry: { maxAttempts: 2 },
   routes: { update: { path: '/x/{subscriptionId}' } },
   logger: console,
-  allowInsecureLoopback: false,
 }
 const auths = fc.oneof(
   spoiled({ ...credentials, scope: 'a b', credentialsEncoding: 'raw' }),

@@ -30,7 +30,7 @@ test.each([
   'user:{secret}@a.example/b',
   'https://user:{secret}@a b',
 ])('no problem of %s shows the password', (url) => {
-  for (const problem of [urlProblem(url, false), callbackUrlProblem(url, false)]) {
+  for (const problem of [urlProblem(url), callbackUrlProblem(url)]) {
     expect(problem).toMatch(/^must not contain a user name or password/)
   }
 })
@@ -38,12 +38,12 @@ test.each([
 test.each(['https://a.example/${b?key=secret', 'https://a.example/{{b?key=secret', 'https://${a?key=secret'])(
   'no problem of %s shows the query',
   (url) => {
-    expect(callbackUrlProblem(url, false)).toBe('contains a placeholder, which was never filled in')
+    expect(callbackUrlProblem(url)).toBe('contains a placeholder, which was never filled in')
   },
 )
 
 test('an @ in path, query or fragment is no user name', () => {
   for (const url of ['https://a.example/@b', 'https://a.example?b=c@d', 'https://a.example']) {
-    expect(urlProblem(url, false)).toBeUndefined()
+    expect(urlProblem(url)).toBeUndefined()
   }
 })

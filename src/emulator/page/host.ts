@@ -9,7 +9,6 @@ export interface PageHost {
   readonly emulator: Readonly<
     Record<'baseUrl' | 'authUrl' | 'domain' | 'clientId' | 'clientSecret' | 'ca', string>
   > & {
-    readonly clientOptions: { readonly allowInsecureLoopback: boolean }
     readonly subscriptions: readonly SubscriptionRecord[]
     notify(notification: EmulatedNotification): Promise<readonly CallbackResult[]>
     endSubscription(subscriptionId: number): boolean

@@ -468,14 +468,13 @@ function faultForm({ faults: planned }: PageHost): Html {
 function guideOf({ emulator, environment }: PageHost): Html {
   const variables = Object.entries({ ...clientVariables(emulator, 'emulator-ca.pem'), ...environment })
   const isSaved = environment.NOTIFICATION_CA_FILE !== undefined
-  const { allowInsecureLoopback } = emulator.clientOptions
   const program = `import { NotificationClient } from 'notification-subscriber'
 
-const client = NotificationClient.fromEnv(${allowInsecureLoopback ? '{ allowInsecureLoopback: true }' : ''})
+const client = NotificationClient.fromEnv()
 const { subscriptionId } = await client.createSubscription({
   notificationTypes: ['behavioral'],
   usernames: ['alice'],
-  callbackUrl: '${allowInsecureLoopback ? 'http://127.0.0.1:3000' : 'https://localhost:8443'}/notifications', // your receiver
+  callbackUrl: 'http://127.0.0.1:3000/notifications', // your receiver
   parameters: { token: process.env.CALLBACK_TOKEN },
   recreateIfExists: true,
 })

@@ -21,10 +21,7 @@ import type { SubscriptionRequest, SubscriptionStore } from './subscription-stor
 import type { TokenIssuer } from './token-endpoint.js'
 
 /** What subscription calls are checked against. */
-type Rules = Pick<
-  ResolvedEmulatorOptions,
-  'username' | 'password' | 'permittedHeaders' | 'allowInsecureLoopback' | 'routes'
->
+type Rules = Pick<ResolvedEmulatorOptions, 'username' | 'password' | 'permittedHeaders' | 'routes'>
 
 export function subscriptionEndpoints(
   rules: Rules,
@@ -140,7 +137,7 @@ function readCreateForm({ body, headers }: ServiceRequest, rules: Rules): Subscr
   return {
     notificationTypes: new Set(data.notification_type),
     usernames: new Set(data.username),
-    callbackUrl: readCallbackUrl(data.callback_url, rules.allowInsecureLoopback),
+    callbackUrl: readCallbackUrl(data.callback_url),
     recreateIfExists: data.recreateIfExists,
     parameters: readParameters(form, headers, rules.permittedHeaders),
   }
@@ -167,15 +164,11 @@ function readUpdate(
 }
 
 /** The URL as it was given: that text is what "the same callback URL" is about. */
-function readCallbackUrl(value: string, allowInsecureLoopback: boolean): string {
+function readCallbackUrl(value: string): string {
   const url = parsedUrl(value)
   if (url === undefined) throw invalid('callback_url is not an absolute URL')
-  const isInsecure = isInsecureLoopback(url)
-  if (url.protocol === 'https:' || (isInsecure && allowInsecureLoopback)) return value
-  const advice = isInsecure
-    ? ', unless the emulator is started with --allow-insecure-loopback (startEmulator({ allowInsecureLoopback: true }))'
-    : ''
-  throw invalid(`callback_url must begin with https:${advice}`)
+  if (url.protocol === 'https:' || isInsecureLoopback(url)) return value
+  throw invalid('callback_url must begin with https:, or with http: on loopback')
 }
 
 function readParameters(

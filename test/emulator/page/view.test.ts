@@ -30,7 +30,7 @@ test('an emulator where nothing has happened says what to do', async () => {
   expect(text).toContain(
     'NOTIFICATION_CLIENT_SECRET=•••• NOTIFICATION_CA_FILE=emulator-ca.pem CALLBACK_TOKEN=••••',
   )
-  expect(text).toContain("callbackUrl: 'https://localhost:8443/notifications'")
+  expect(text).toContain("callbackUrl: 'http://127.0.0.1:3000/notifications'")
   expect(await source()).toContain(`NOTIFICATION_CLIENT_SECRET=${emulator.clientSecret}`)
 })
 

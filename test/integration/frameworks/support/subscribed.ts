@@ -18,9 +18,9 @@ export async function subscribe(
   startServer: (tls: KeyAndCertificate) => Promise<RunningServer>,
   path = '/notifications',
 ): Promise<Subscribed> {
-  const emulator = await startEmulator({ allowInsecureLoopback: true })
+  const emulator = await startEmulator()
   const server = await startServer(emulator.tls)
-  const client = new NotificationClient({ ...emulator.clientOptions, allowInsecureLoopback: true })
+  const client = new NotificationClient(emulator.clientOptions)
   const { subscriptionId } = await client.createSubscription({
     notificationTypes: ['behavioral'],
     usernames: ['alice'],
