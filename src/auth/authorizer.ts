@@ -1,8 +1,8 @@
 /** The Authorization header of subscription calls, by kind of credentials (docs/client.md, Tokens). */
+import pMemoize from 'p-memoize'
 import { TimeoutError } from '../errors.js'
 import type { Deadline, Missing } from '../http/deadline.js'
 import { type Authorization, type Authorizer, type RetryOptions, retryPolicy } from '../http/send.js'
-import { singleFlight } from '../shared/calls.js'
 import { configurationError } from '../shared/validation.js'
 import { SharedToken } from './shared-token.js'
 import {
@@ -122,15 +122,21 @@ const refreshDue = [0.8, 0.9] as const
 /** The wait after a failed refresh, as a share of the lifetime: random, for the same reason. */
 const refreshWait = [1 / 64, 1 / 32] as const
 
+/** For p-memoize: calls at the same time share one run, whatever their time limits; no result is kept. */
+const inFlightOnly = { cache: false, cacheKey: () => undefined } as const
+
 /** Client credentials: tokens are requested, held and refreshed. */
 class RequestedTokens implements TokenAuthorizer {
   readonly #endpoint: TokenEndpoint
   readonly #options: TokenRequestOptions
   readonly #shared: SharedToken | undefined
   /** Calls at the same time share one token request. */
-  readonly #obtainOnce = singleFlight((timeoutMs: number) => this.#obtain(timeoutMs))
+  readonly #obtainOnce = pMemoize((timeoutMs: number) => this.#obtain(timeoutMs), inFlightOnly)
   /** One attempt, for which no call waits: a failed refresh is repeated by the next one. */
-  readonly #refreshOnce = singleFlight((timeoutMs: number) => this.#obtain(timeoutMs, { maxAttempts: 1 }))
+  readonly #refreshOnce = pMemoize(
+    (timeoutMs: number) => this.#obtain(timeoutMs, { maxAttempts: 1 }),
+    inFlightOnly,
+  )
   #current: HeldToken | undefined
   #rejected: string | undefined
 

@@ -14,7 +14,7 @@ import {
 import { undiciTransport } from '../http/undici.js'
 import { type Log, logOf } from '../logger.js'
 import { isInsecureLoopback, withoutEndingSlashes } from '../shared/addresses.js'
-import { InFlight } from '../shared/calls.js'
+import { InFlight } from '../shared/in-flight.js'
 import { channelFor, traced } from '../shared/tracing.js'
 import {
   type CreatedSubscription,

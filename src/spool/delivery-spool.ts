@@ -2,7 +2,7 @@
 import * as fs from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { ClosedError, type InvalidDeliveryError, SpoolError } from '../errors.js'
-import { InFlight } from '../shared/calls.js'
+import { InFlight } from '../shared/in-flight.js'
 import { jsonOf } from '../webhooks/body.js'
 import { createDeliveryParser } from '../webhooks/parse.js'
 import type { NoPayloadSchemas, PayloadSchemas } from '../webhooks/schemas.js'

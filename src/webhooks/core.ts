@@ -2,7 +2,7 @@
 import type { InvalidDeliveryError, Issue } from '../errors.js'
 import { callLogged, consoleLogOf, type Log, logOf, sparseConsoleLogOf } from '../logger.js'
 import { testDelivery } from '../notification-types.js'
-import { InFlight } from '../shared/calls.js'
+import { InFlight } from '../shared/in-flight.js'
 import { isUnauthorized, isWrongMethod } from '../shared/statuses.js'
 import { excerpt } from '../shared/text.js'
 import { channelFor, traced } from '../shared/tracing.js'

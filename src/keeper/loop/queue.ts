@@ -1,5 +1,5 @@
 /** Reconciles users when they are due, while the watch or a sweep runs. A sweep makes all users due, waits and counts. */
-import { singleFlight } from '../../shared/calls.js'
+import pMemoize from 'p-memoize'
 import { backoffMs, settlesWithin } from '../../shared/waits.js'
 import { supersededMessage } from '../memory/configuration.js'
 import { StoreFailure } from '../memory/keeper-store.js'
@@ -331,10 +331,13 @@ export class Queue {
   }
 
   /** One pause for all waiting users: with one pause each, they would run one after the other without a pause. */
-  readonly #pause = singleFlight(async () => {
-    await delay(0)
-    this.#workedSince = now()
-  })
+  readonly #pause = pMemoize(
+    async () => {
+      await delay(0)
+      this.#workedSince = now()
+    },
+    { cache: false },
+  )
 
   /** Counts failures. @returns how long the user can wait now, in ms */
   #noteEnding({ schedule, username }: User, ending: Ending): number {

@@ -4,8 +4,8 @@
  */
 import { pbkdf2, randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
+import pMemoize from 'p-memoize'
 import * as z from 'zod'
-import { singleFlight } from '../../shared/calls.js'
 import type { AssociatedValues, UpdateSubscriptionParametersInput } from '../../subscriptions/schemas.js'
 import type { Basics } from '../basics.js'
 import { countSchema, type Spec, specOf } from '../rules/record.js'
@@ -58,9 +58,9 @@ export class Configuration {
   }
 
   /** Checks whether this configuration is the newest, or makes it the newest. @throws StoreFailure, KeyFailure */
-  readonly synchronize = singleFlight(() =>
-    this.#parts.store.untilStored(storeKey, () => this.#synchronize()),
-  )
+  readonly synchronize = pMemoize(() => this.#parts.store.untilStored(storeKey, () => this.#synchronize()), {
+    cache: false,
+  })
 
   /** @returns whether the store has this process' configuration */
   async #synchronize(): Promise<boolean> {

@@ -3,8 +3,8 @@
  * fails, the fault is of that key. Both are reported.
  */
 import { createHash, randomUUID } from 'node:crypto'
+import pMemoize from 'p-memoize'
 import type * as z from 'zod'
-import { singleFlight } from '../../shared/calls.js'
 import { parseJson } from '../../shared/validation.js'
 import { withTimeLimit } from '../../shared/waits.js'
 import { type KeyValueStore, storedText } from '../../stores/key-value-store.js'
@@ -111,7 +111,9 @@ export class KeeperStore {
   }
 
   /** Tests the store. @throws StoreFailure */
-  readonly check = singleFlight(async () => {
+  readonly check = pMemoize(() => this.#check(), { cache: false })
+
+  async #check(): Promise<void> {
     const name = this.#nameOf('check')
     try {
       // As a record, because some stores return JSON parsed, cut long texts, or change letters.
@@ -132,7 +134,7 @@ export class KeeperStore {
     this.#isFailing = false
     this.#isTested = true
     this.#problems.resolve('STORE')
-  })
+  }
 
   #get(key: string): Promise<string | undefined> {
     return this.#attempt('read', key, async () => storedText(await this.#store.get(this.#nameOf(key))))

@@ -1,18 +1,3 @@
-/** Shares calls, and counts work in flight. */
-
-/** Makes a function whose calls at the same time share one run of `work`. */
-export function singleFlight<Args extends unknown[], Result>(
-  work: (...args: Args) => Promise<Result>,
-): (...args: Args) => Promise<Result> {
-  let running: Promise<Result> | undefined
-  return (...args) => {
-    running ??= work(...args).finally(() => {
-      running = undefined
-    })
-    return running
-  }
-}
-
 /** Counts what is in flight: the calls of a client, the deliveries of a receiver, the writes of a spool. */
 export class InFlight {
   #count = 0

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { InFlight } from '../../src/shared/calls.js'
+import { InFlight } from '../../src/shared/in-flight.js'
 
 test('a wait for calls in flight ends when no call is left', async () => {
   const flights = new InFlight()
