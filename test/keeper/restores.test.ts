@@ -1,7 +1,7 @@
 /** What the service ended is found and restored; deliveries are proof. */
 import { describe, expect, test } from 'vitest'
 import { epochMs } from './convergence/virtual-process.js'
-import { hour, minute, second } from './convergence/world.js'
+import { defaultConfiguration, hour, minute, second } from './convergence/world.js'
 import { agents, nodeOf, problemCodes, settledWorld, statesOf, tellStories } from './stories.js'
 
 tellStories()
@@ -26,6 +26,16 @@ test('a subscription that ends again and again is restored after 1, 2, 4, 8, 15 
   const waits = world.gaps.map(({ atMs }, index) => (atMs - (world.gaps[index - 1]?.atMs ?? 0)) / minute)
   expect(waits.slice(1, 7).map(Math.round)).toEqual([1, 2, 4, 8, 15, 15])
   expect(nodeOf(world).keeper.subscription('agent0')?.restoredCount).toBe(world.gaps.length)
+})
+
+test('while the next restore waits, a sweep reports the user as failed', async () => {
+  const world = await settledWorld({ users: 1, configuration: { ...defaultConfiguration, parameters: {} } })
+  const node = nodeOf(world)
+  world.end(['agent0'])
+  expect(await world.settled(node, (keeper) => keeper.sweep())).toMatchObject({ active: 1, restored: 1 })
+  world.end(['agent0'])
+  const report = await world.settled(node, (keeper) => keeper.sweep())
+  expect(report).toMatchObject({ wanted: 1, active: 0, failed: [{ username: 'agent0' }] })
 })
 
 describe('a delivery', () => {
@@ -137,7 +147,7 @@ test('a user is `unproven` two intervals after the last proof, and `failing` whi
 
 describe('a change of the configuration', () => {
   test('of the callback URL ends the old subscription and creates the new one: a gap of two calls', async () => {
-    const world = await settledWorld({ users: 2 })
+    const world = await settledWorld({ users: 2, seed: 4 })
     nodeOf(world).process.kill()
     world.end(['agent1'])
     const moved = { ...world.configuration, callbackUrl: 'https://new.example.com/' }

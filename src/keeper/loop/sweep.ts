@@ -36,11 +36,10 @@ export class SweepCount {
     if (gaps.length > 0) this.#counts.restored++
     // The reconciliation had begun before the sweep.
     if (ending.kind === 'done' && user.isWanted && user.checkedSince < this.provenSince) return
-    const isKept = ending.kind === 'waiting' && user.record?.id !== undefined
     if (ending.kind === 'removed') {
       this.#counts.removed++
       this.#close(user, false)
-    } else if (ending.kind === 'done' || isKept) this.#close(user, user.isWanted)
+    } else if (ending.kind === 'done') this.#close(user, user.isWanted)
     else this.#wait(user, ending, againMs)
   }
 
