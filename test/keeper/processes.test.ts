@@ -5,7 +5,7 @@ import { Processes } from '../../src/keeper/memory/processes.js'
 import { Problems } from '../../src/keeper/reporter.js'
 import type { Node, World } from './convergence/world.js'
 import { hour, minute, second } from './convergence/world.js'
-import { agents, nodeOf, problemCodes, settledWorld, tellStories } from './stories.js'
+import { agents, nodeOf, problemCodes, settledWorld, tellStories, worldOf } from './stories.js'
 
 tellStories()
 
@@ -31,8 +31,7 @@ describe('a newer configuration', () => {
       if (how === 'stopped') await world.settled(canary, (keeper) => keeper.stop())
       canary.process.kill()
       world.end(agents(10))
-      // A process that stops says so: nobody waits until it looks dead.
-      await world.time.advance(how === 'stopped' ? 20 * second : 2 * minute)
+      await world.time.advance(2 * minute)
       expect(stable.flatMap(problemCodes)).not.toContain('SUPERSEDED')
       await world.time.advance(5 * second)
       expect(world.service.active('keeper')).toHaveLength(20)
@@ -46,6 +45,82 @@ describe('a newer configuration', () => {
     expect(stable.map(problemCodes)).toEqual([['SUPERSEDED'], ['SUPERSEDED']])
     expect(problemCodes(canary)).toEqual([])
   })
+
+  test('reaches every user in a first sweep of 200 seconds, beside an old process that lives', async () => {
+    const world = worldOf({ users: 420, keeper: { maxRequestsPerSecond: 2 } })
+    const stable = world.start()
+    await world.time.advance(4 * minute)
+    world.configuration = { ...world.configuration, parameters: { token: world.newSecret() } }
+    const deployed = world.start(world.configuration, false)
+    const startedAtMs = world.time.nowMs
+    const report = await world.settled(deployed, (keeper) => keeper.sweep())
+    expect(world.time.nowMs - startedAtMs).toBeGreaterThan(200 * second)
+    expect(report).toMatchObject({ wanted: 420, active: 420, failed: [], problems: [] })
+    deployed.process.run(() => deployed.keeper.start())
+    await world.time.advance(5 * minute)
+    expect(isStable(world)).toBe(true)
+    expect([stable, deployed].map(problemCodes)).toEqual([['SUPERSEDED'], []])
+  })
+
+  test.each(agents(10).map((_, seed) => seed))(
+    'stays when the store was away for 150 seconds (seed %i)',
+    async (seed) => {
+      const world = await settledWorld({ users: 20, processes: 2, seed })
+      const stable = [...world.nodes]
+      world.configuration = { ...world.configuration, parameters: { token: world.newSecret() } }
+      const deployed = world.start()
+      await world.time.advance(3 * minute)
+      const deployedAtMs = world.time.nowMs
+      world.store.mode = 'failing'
+      await world.time.advance(150 * second)
+      world.store.mode = 'working'
+      await world.time.advance(5 * minute)
+      expect(stable.map(problemCodes)).toEqual([['SUPERSEDED'], ['SUPERSEDED']])
+      expect(problemCodes(deployed)).toEqual([])
+      expect(isStable(world)).toBe(true)
+      const senders = world.requests.filter(({ atMs }) => atMs > deployedAtMs).map(({ process }) => process)
+      expect(senders.every((process) => process === deployed.process)).toBe(true)
+    },
+  )
+
+  test('stays when the store goes back to a backup from before the deployment', async () => {
+    const world = await settledWorld({ users: 20 })
+    const stable = nodeOf(world)
+    await world.time.advance(20 * minute)
+    world.configuration = { ...world.configuration, parameters: { token: world.newSecret() } }
+    const deployed = world.start()
+    await world.time.advance(3 * minute)
+    const restoredAtMs = world.time.nowMs
+    world.store.rollBack(5 * minute)
+    expect(await world.settled(stable, (keeper) => keeper.sweep())).toMatchObject({ active: 0 })
+    await world.time.advance(20 * minute)
+    expect(isStable(world)).toBe(true)
+    expect(problemCodes(stable)).toEqual(['SUPERSEDED'])
+    expect(problemCodes(deployed)).toEqual([])
+    const senders = world.requests.filter(({ atMs }) => atMs > restoredAtMs).map(({ process }) => process)
+    expect(senders.every((process) => process === deployed.process)).toBe(true)
+  })
+
+  test.each(agents(10).map((_, seed) => seed))(
+    'that is withdrawn leaves the one before it in charge, not the oldest (seed %i)',
+    async (seed) => {
+      const world = await settledWorld({ users: 20, processes: 2, seed })
+      const oldest = [...world.nodes]
+      world.configuration = { ...world.configuration, parameters: { token: world.newSecret() } }
+      const before = world.start()
+      await world.time.advance((3 + seed) * minute + seed * second)
+      const canary = world.start({ ...world.configuration, parameters: { token: world.newSecret() } })
+      await world.time.advance((3 + seed) * minute + seed * 3 * second)
+      expect(isStable(world)).toBe(false)
+      canary.process.kill()
+      await world.time.advance(2 * minute)
+      expect(isStable(world)).toBe(true)
+      await world.time.advance(10 * minute)
+      expect(isStable(world)).toBe(true)
+      expect(oldest.map(problemCodes)).toEqual([['SUPERSEDED'], ['SUPERSEDED']])
+      expect(problemCodes(before)).toEqual([])
+    },
+  )
 
   test('of a process that only sweeps ends within two minutes, and not during the sweep', async () => {
     const world = await settledWorld({ users: 5 })
@@ -99,7 +174,6 @@ describe('processes share the work', () => {
     const store = new KeeperStore(map, 'coaching', undefined, new Problems(() => {}))
     const processes = [new Processes(store), new Processes(store), new Processes(store)]
     const superseded = new Processes(store)
-    for (const each of [superseded, ...processes]) each.watch()
     await superseded.beat(0)
     for (const each of [...processes, ...processes]) await each.beat(1)
     const names = agents(10_000)

@@ -85,7 +85,6 @@ export class Queue {
   watch(sweep: () => Promise<unknown>): void {
     if (this.#isWatching) return
     this.#isWatching = true
-    this.#parts.processes.watch()
     this.#parts.schedule.setRosterDue(this.#parts.sweepIntervalMs)
     this.#inBackground(sweep)
     this.#startTicking()
@@ -96,8 +95,7 @@ export class Queue {
     const run = this.#run
     run.isStopped = true
     this.#roster.stop()
-    const { configuration, processes } = this.#parts
-    if (this.#isWatching) this.#inBackground(() => processes.leave(configuration.generation))
+    this.#inBackground(() => this.#parts.processes.leave())
     this.#isWatching = false
     this.#endBlockedSweeps()
     const ended = Promise.allSettled([...this.#inFlight, ...this.#sweepCalls, ...this.#background])

@@ -9,9 +9,7 @@ import * as z from 'zod'
 import type { AssociatedValues, UpdateSubscriptionParametersInput } from '../../subscriptions/schemas.js'
 import type { Basics } from '../basics.js'
 import { countSchema, type Spec, specOf } from '../rules/record.js'
-import { longAgo, now } from '../timing.js'
 import { lossMessage } from './keeper-store.js'
-import { lifeMs } from './processes.js'
 
 const storedSchema = z.object({
   // A greater one would leave no room for the next; it begins with the time.
@@ -38,7 +36,8 @@ export class Configuration {
   #state: ConfigurationState
   #generation = 0
   #hash: { readonly of: string; readonly value: Promise<string> } | undefined
-  #supersededSince = longAgo
+  /** The newest generation that this process has read or written. */
+  #newest = 0
 
   constructor(parts: Basics) {
     const { callbackUrl, headers, notificationTypes, parameters } = parts
@@ -62,33 +61,37 @@ export class Configuration {
     cache: false,
   })
 
-  /** @returns whether the store has this process' configuration */
+  /** @returns whether the store holds the newest configuration */
   async #synchronize(): Promise<boolean> {
     const { problems, processes, store } = this.#parts
-    const { generation: present, isSuperseded } = this.#state
+    const { isSuperseded } = this.#state
     const { text, value: stored } = await store.read(storeKey, storedSchema)
-    const mayReturn =
-      isSuperseded && now() - this.#supersededSince >= lifeMs && !processes.hasNewer(this.#generation)
-    const mine = mayReturn ? undefined : present
+    const found = stored?.generation ?? 0
+    // After a loss the store may hold a configuration from before the newest one.
+    const isNewest = found >= this.#newest
     const isOurs = stored !== undefined && (await this.#hashOf(stored.salt)) === stored.hash
-    if (isOurs && stored.generation >= (mine ?? 0)) {
-      this.#follow(stored.generation)
+    if (isOurs && isNewest) {
+      this.#follow(found)
       return true
     }
-    // A starting process has the newest configuration. If every process with a newer one is gone, this one comes back.
-    const isOlder = stored === undefined || stored.generation < (mine ?? this.#generation + 1)
-    if (this.#generation > 0 && !isOlder && !mayReturn) {
-      if (!isSuperseded) this.#supersededSince = now()
+    const isStarting = this.#generation === 0
+    const mayWriteAgain = !isStarting && !isSuperseded && (!isNewest || stored === undefined)
+    const mayReturn = isSuperseded && processes.areNewerGone
+    if (!isStarting && !mayWriteAgain && !mayReturn) {
+      if (!isSuperseded) processes.noteNewer()
+      this.#newest = Math.max(this.#newest, found)
       this.#state = { ...this.#state, isSuperseded: true }
       problems.begin('SUPERSEDED', newerMessage)
       return true
     }
-    const generation = mine ?? Math.max((stored?.generation ?? 0) + 1, this.#generation + 1, Date.now())
+    // A starting process has the newest configuration. If every process with a newer one is gone, this one comes back.
+    const next = Math.max(found + 1, this.#newest + 1, Date.now())
+    const generation = mayWriteAgain ? this.#generation : next
     const salt = randomBytes(16).toString('base64url')
     const written = { generation, salt, hash: await this.#hashOf(salt) }
     if (!(await store.compareAndSet(storeKey, text, JSON.stringify(written)))) return false
     const isLost = text === undefined || stored !== undefined
-    if (mine !== undefined && isLost) problems.reportOnce('STORE', lossMessage, 'loss')
+    if (mayWriteAgain && isLost) problems.reportOnce('STORE', lossMessage, 'loss')
     this.#follow(generation)
     return true
   }
@@ -97,7 +100,7 @@ export class Configuration {
     const { problems, schedule } = this.#parts
     const before = this.#state
     this.#state = { generation, isSuperseded: false }
-    this.#generation = generation
+    this.#generation = this.#newest = generation
     problems.resolve('SUPERSEDED')
     if (generation !== before.generation || before.isSuperseded) schedule.markAllDue()
   }

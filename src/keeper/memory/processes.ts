@@ -1,10 +1,11 @@
 /**
- * The processes that watch the roster: each counts up a number of its own, all in one key of the store. A hint for speed: it
- * divides the work. The only thing it decides is whether a superseded configuration may come back.
+ * The processes that work on the roster, from their first synchronization on: each counts up a number of its own, all in one
+ * key of the store. A hint for speed: it divides the work. The only thing it decides is whether a superseded configuration
+ * may come back.
  */
 import * as z from 'zod'
 import { countSchema } from '../rules/record.js'
-import { now } from '../timing.js'
+import { longAgo, now } from '../timing.js'
 import { type KeeperStore, unlessKeyFails } from './keeper-store.js'
 
 const storeKey = 'processes'
@@ -12,13 +13,18 @@ const storedSchema = z.record(z.string(), z.object({ count: countSchema, generat
 type Stored = z.output<typeof storedSchema>
 
 /** A process whose number has not changed for this long is dead. */
-export const lifeMs = 90_000
+const lifeMs = 90_000
+/** Between two looks that are further apart, a process may have counted unseen. */
+const longestBlinkMs = 30_000
 
 export class Processes {
   readonly #store: KeeperStore
   readonly #id = (Math.random() * 2 ** 53).toString(36)
-  /** 0: this process does not watch. */
+  /** 0: this process has not begun, or has left. */
   #count = 0
+  /** When this process last looked at the others, and last had a reason to believe that a newer configuration is in use; monotonic. */
+  #lookedSince = longAgo
+  #newerSince = longAgo
   /** The others, dead ones included, and since when this process has seen each number; monotonic. */
   readonly #others = new Map<string, Stored[string] & { readonly changedSince: number }>()
   /** The processes that share the work, this one included. */
@@ -40,44 +46,54 @@ export class Processes {
     return quickHash(this.#id + username) === Math.max(...weights)
   }
 
-  /** Whether a process with a newer configuration lives. */
-  hasNewer(generation: number): boolean {
-    return this.#living().some(([, other]) => other.generation > generation)
+  /** Whether this process has seen for long enough that no process with a newer configuration counts. */
+  get areNewerGone(): boolean {
+    return this.#lookedSince - this.#newerSince >= lifeMs
   }
 
-  /** From the next beat on. */
-  watch(): void {
-    this.#count ||= 1
+  /** Another process has stored a newer configuration. */
+  noteNewer(): void {
+    this.#newerSince = now()
   }
 
   /** The others need not wait until this process looks dead. @throws StoreFailure */
-  leave(generation: number): Promise<void> {
+  async leave(): Promise<void> {
+    if (this.#count === 0) return
     this.#count = 0
-    return this.beat(generation)
+    await unlessKeyFails(this.#store.untilStored(storeKey, () => this.#write(undefined)))
   }
 
   /** Counts up, and looks at the others. @throws StoreFailure */
   async beat(generation: number): Promise<void> {
     // Without this key the work is not divided.
-    await unlessKeyFails(this.#store.untilStored(storeKey, () => this.#write(generation)))
+    await unlessKeyFails(
+      this.#store.untilStored(storeKey, () => this.#write({ count: this.#count + 1, generation })),
+    )
     const sharers = this.#living().filter(([, other]) => other.generation === generation)
     this.#sharers = [this.#id, ...sharers.map(([id]) => id)]
   }
 
-  async #write(generation: number): Promise<boolean> {
+  /** @param own - `undefined`: this process leaves */
+  async #write(own: Stored[string] | undefined): Promise<boolean> {
     const { text, value = {} } = await this.#store.read(storeKey, storedSchema)
-    this.#see(value)
+    this.#see(value, own?.generation ?? 0)
     const living = this.#living().map(([id, { count, generation }]) => [id, { count, generation }])
-    const own = this.#count > 0 ? [[this.#id, { count: ++this.#count, generation }]] : []
-    const next = JSON.stringify(Object.fromEntries([...living, ...own]))
-    return next === text || this.#store.compareAndSet(storeKey, text, next)
+    if (own !== undefined) living.push([this.#id, own])
+    if (!(await this.#store.compareAndSet(storeKey, text, JSON.stringify(Object.fromEntries(living)))))
+      return false
+    this.#count = own?.count ?? 0
+    return true
   }
 
-  #see(stored: Stored): void {
+  #see(stored: Stored, generation: number): void {
+    // While the store was down, the others could not count: their silence proves nothing.
+    if (now() - this.#lookedSince > longestBlinkMs) this.noteNewer()
+    this.#lookedSince = now()
     for (const id of this.#others.keys()) if (stored[id] === undefined) this.#others.delete(id)
     for (const [id, seen] of Object.entries(stored)) {
-      if (id !== this.#id && this.#others.get(id)?.count !== seen.count)
-        this.#others.set(id, { ...seen, changedSince: now() })
+      if (id === this.#id || this.#others.get(id)?.count === seen.count) continue
+      this.#others.set(id, { ...seen, changedSince: now() })
+      if (seen.generation > generation) this.noteNewer()
     }
   }
 
