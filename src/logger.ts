@@ -16,7 +16,7 @@ export interface Logger {
   error(fields: object, message: string): void
 }
 
-/** Writes a line. Never throws, because a broken log must not break a call. */
+/** Writes a line. Never throws, because a broken log must not break a call. A field may be a getter: only a logger reads it. */
 export type Log = (level: keyof Logger, fields: LogFields, message: string) => void
 
 /** Every line has the name of its event (docs/observability.md, Events). */
@@ -27,14 +27,13 @@ export interface LogFields {
 
 /** A log that writes to the caller's logger, if there is one. Errors of the logger are ignored: nothing could report them. */
 export function logOf(logger: Logger | false | undefined): Log {
+  if (!logger) return () => {}
   return async (level, fields, message) => {
-    if (!logger) return
     try {
       const shown = Object.fromEntries(
-        Object.entries(fields).map(([name, value]) => [
-          name,
-          name === 'err' ? describeError(value) : withShortTexts(value),
-        ]),
+        Object.entries(fields)
+          .filter(([name, value]) => name === 'err' || value !== undefined)
+          .map(([name, value]) => [name, name === 'err' ? describeError(value) : withShortTexts(value)]),
       )
       await logger[level](shown, excerpt(message, maxTextLength))
     } catch {}

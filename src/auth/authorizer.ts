@@ -2,7 +2,8 @@
 import pMemoize from 'p-memoize'
 import { TimeoutError } from '../errors.js'
 import type { Deadline, Missing } from '../http/deadline.js'
-import { type Authorization, type Authorizer, type RetryOptions, retryPolicy } from '../http/send.js'
+import { type RetryOptions, retryPolicy } from '../http/retry.js'
+import type { Authorization, Authorizer } from '../http/send.js'
 import { configurationError } from '../shared/validation.js'
 import { SharedToken } from './shared-token.js'
 import {
@@ -25,8 +26,8 @@ export interface BasicAuth {
 /** Access tokens from the caller's function, which also refreshes them (docs/service.md, Authentication). */
 export interface ProvidedTokenAuth {
   /**
-   * Returns the token without the prefix `Bearer`. Called for every request, and again after a 401. The client's method
-   * rejects with an error of this function unchanged.
+   * Returns the token without the prefix `Bearer`. Called for every request, again if the request had to wait for a
+   * connection, and again after a 401. The client's method rejects with an error of this function unchanged.
    */
   readonly getAccessToken: () => string | Promise<string>
 }
@@ -63,8 +64,8 @@ interface BearerAuthorization extends Authorization {
   readonly isFresh: boolean
 }
 
-function bearer(accessToken: string, isFresh: boolean): BearerAuthorization {
-  return { header: `Bearer ${accessToken}`, secrets: [accessToken], accessToken, isFresh }
+function bearer(accessToken: string, isFresh: boolean, expiresAt?: number): BearerAuthorization {
+  return { header: `Bearer ${accessToken}`, secrets: [accessToken], accessToken, isFresh, expiresAt }
 }
 
 /** Tokens from the caller's function, which also caches and refreshes them. */
@@ -152,14 +153,18 @@ class RequestedTokens implements TokenAuthorizer {
   authorize(deadline: Deadline): BearerAuthorization | Promise<BearerAuthorization> {
     return (
       this.#held()?.authorization ??
-      this.#next(deadline).then(({ accessToken, issuedHere }) => bearer(accessToken, issuedHere))
+      this.#next(deadline).then(({ accessToken, expiresAt, issuedHere }) =>
+        bearer(accessToken, issuedHere, Date.now() < expiresAt ? expiresAt : undefined),
+      )
     )
   }
 
   async reauthorize(
-    { accessToken, isFresh }: BearerAuthorization,
+    { accessToken, expiresAt = Number.POSITIVE_INFINITY, isFresh }: BearerAuthorization,
     deadline: Deadline,
   ): Promise<BearerAuthorization | undefined> {
+    // It has expired on its way, such as in a queue of the caller's `fetch`.
+    if (Date.now() >= expiresAt) return this.authorize(deadline)
     this.#rejected = accessToken
     // A newer token may have replaced it.
     if (this.#current?.accessToken === accessToken) this.#current = undefined
@@ -243,7 +248,7 @@ function heldToken({ accessToken, expiresAt, lifetimeMs }: IssuedToken, issuedHe
   return {
     accessToken,
     promise: Promise.resolve(accessToken),
-    authorization: bearer(accessToken, false),
+    authorization: bearer(accessToken, false, expiresAt),
     issuedHere,
     lifetimeMs,
     refreshAt: expiresAt - lifetimeMs * (1 - randomIn(refreshDue)),

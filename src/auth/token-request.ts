@@ -1,8 +1,9 @@
 /** Asks the authorization server for an access token (docs/service.md, Endpoints; RFC 6749 section 4.4). */
 import * as z from 'zod'
 import { ResponseValidationError, TokenRequestError } from '../errors.js'
+import type { Answer } from '../http/answer.js'
 import type { Missing } from '../http/deadline.js'
-import { type Address, type Answer, addressBelow } from '../http/exchange.js'
+import { type Address, addressBelow } from '../http/exchange.js'
 import { intermediaryAdvice } from '../http/intermediary.js'
 import { isPage, reasonIn } from '../http/reason.js'
 import {
@@ -63,7 +64,7 @@ export interface IssuedToken {
 
 /** How token requests are sent: with the client's options, not a call's, because they serve many calls. */
 export interface TokenRequestOptions
-  extends Omit<CallSettings, 'method' | 'authorizer' | 'signal' | 'onResponse'> {
+  extends Omit<CallSettings, 'method' | 'authorizer' | 'signal' | 'onResponse' | 'turns'> {
   /** A gateway in front of the service. Its headers may be keys, so they go to its own origin only. */
   readonly gateway: { readonly origin: string; readonly headers: Record<string, string> } | undefined
 }

@@ -3,15 +3,10 @@ import { accessTokenOf, authorizerFor, type TokenAuthorizer } from '../auth/auth
 import { ClosedError, NotificationError } from '../errors.js'
 import type { Transport } from '../http/exchange.js'
 import { dispatcherTransport, fetchTransport } from '../http/fetch.js'
-import {
-  type Call,
-  type CallSettings,
-  defaultRetryPolicy,
-  type RetryPolicy,
-  retryPolicy,
-  withCall,
-} from '../http/send.js'
-import { undiciTransport } from '../http/undici.js'
+import { defaultRetryPolicy, type RetryPolicy, retryPolicy } from '../http/retry.js'
+import { type Call, type CallSettings, withCall } from '../http/send.js'
+import { Turns } from '../http/turns.js'
+import { maxConnections, undiciTransport } from '../http/undici.js'
 import { type Log, logOf } from '../logger.js'
 import { isInsecureLoopback, withoutEndingSlashes } from '../shared/addresses.js'
 import { InFlight } from '../shared/in-flight.js'
@@ -67,6 +62,7 @@ export class NotificationClient implements AsyncDisposable {
   readonly #endpoints: SubscriptionEndpoints
   readonly #authorizer: TokenAuthorizer
   readonly #transport: Transport
+  readonly #turns: Turns | undefined
   readonly #retry: RetryPolicy
   readonly #timeoutMs: number
   readonly #log: Log
@@ -87,6 +83,8 @@ export class NotificationClient implements AsyncDisposable {
       : dispatcher
         ? dispatcherTransport(dispatcher)
         : undiciTransport(ca)
+    // Not of token requests: a request that has its turn may wait for one.
+    this.#turns = fetch || dispatcher ? undefined : new Turns(maxConnections)
     this.#retry = retryPolicy(valid.retry, defaultRetryPolicy)
     this.#timeoutMs = valid.timeoutMs ?? defaultTimeoutMs
     this.#log = logOf(valid.logger)
@@ -274,6 +272,7 @@ export class NotificationClient implements AsyncDisposable {
       onResponse,
       authorizer: this.#authorizer,
       transport: this.#transport,
+      turns: this.#turns,
       retry: retryPolicy(retry, this.#retry),
       log: this.#log,
     }

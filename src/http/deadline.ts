@@ -4,7 +4,7 @@ import type { TimeoutError } from '../errors.js'
 import { abortReason } from '../shared/waits.js'
 
 /** What a call waits for. */
-export interface Awaited {
+export interface Waiting {
   /** What a `TimeoutError` says the call was waiting for. */
   readonly phase: TimeoutError['phase']
   /** What is missing, for a `TimeoutError`. Default: by the phase. */
@@ -29,9 +29,9 @@ export class Deadline {
   readonly #beganSince = performance.now()
   readonly #timeoutMs: number
   readonly #signal: AbortSignal | undefined
-  readonly #timeoutError: (awaited: Awaited | undefined) => TimeoutError
+  readonly #timeoutError: (waiting: Waiting | undefined) => TimeoutError
   readonly #timer: NodeJS.Timeout
-  #awaited: Awaited | undefined
+  #waiting: Waiting | undefined
   #aborted = false
   #reason: unknown
 
@@ -43,7 +43,7 @@ export class Deadline {
   constructor(
     timeoutMs: number,
     signal: AbortSignal | undefined,
-    timeoutError: (awaited: Awaited | undefined) => TimeoutError,
+    timeoutError: (waiting: Waiting | undefined) => TimeoutError,
   ) {
     if (signal?.aborted) throw abortReason(signal)
     this.#timeoutMs = timeoutMs
@@ -82,9 +82,9 @@ export class Deadline {
   }
 
   /** Sets what the call waits for now. */
-  setAwaited(awaited: Awaited | undefined): void {
-    if (this.#aborted) awaited?.abandon()
-    else this.#awaited = awaited
+  setWaiting(waiting: Waiting | undefined): void {
+    if (this.#aborted) waiting?.abandon()
+    else this.#waiting = waiting
   }
 
   /**
@@ -95,16 +95,16 @@ export class Deadline {
    */
   waitFor<T>(
     promise: Promise<T>,
-    phase: Awaited['phase'],
-    { abandon, missing }: Partial<Pick<Awaited, 'abandon' | 'missing'>> = {},
+    phase: Waiting['phase'],
+    { abandon, missing }: Partial<Pick<Waiting, 'abandon' | 'missing'>> = {},
   ): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const leave = () => {
         reject(this.#reason)
         abandon?.()
       }
-      this.setAwaited({ phase, missing, abandon: leave })
-      promise.finally(() => this.setAwaited(undefined)).then(resolve, reject)
+      this.setWaiting({ phase, missing, abandon: leave })
+      promise.finally(() => this.setWaiting(undefined)).then(resolve, reject)
     })
   }
 
@@ -124,7 +124,7 @@ export class Deadline {
   }
 
   #timeOut(): void {
-    this.#abort(() => this.#timeoutError(this.#awaited))
+    this.#abort(() => this.#timeoutError(this.#waiting))
   }
 
   readonly #followSignal = () => this.#abort(() => this.#signal && abortReason(this.#signal))
@@ -133,7 +133,27 @@ export class Deadline {
     if (this.#aborted) return
     this.#reason = reason()
     this.#aborted = true
-    this.#awaited?.abandon()
+    this.#waiting?.abandon()
+  }
+}
+
+/** What a request is missing in a phase, if the wait itself does not say. */
+export function missingInPhase(
+  phase: TimeoutError['phase'],
+  { host, shown }: { readonly host?: string; readonly shown?: string },
+  proxy: string | undefined,
+): string {
+  switch (phase) {
+    case 'connection':
+      return (
+        `this attempt was not sent, because no connection to ${host} was made or became free. ` +
+        'If many calls are made at once, make fewer at a time, or allow more time with `timeoutMs`; ' +
+        `if not, check the network, or ${proxy === undefined ? 'whether a proxy is needed' : `the proxy ${proxy}`}.`
+      )
+    case 'backoff':
+      return `another attempt at ${shown} was about to follow. Allow more time with \`timeoutMs\`, or shorter waits with \`retry\`.`
+    default:
+      return `the request to ${shown} was sent and not answered. The server may be slow: allow more time with \`timeoutMs\`.`
   }
 }
 

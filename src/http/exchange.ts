@@ -1,6 +1,4 @@
 /** Requests and answers, and the interface of the transports that carry them. */
-import type * as z from 'zod'
-import type { Issue, NotificationError } from '../errors.js'
 import { withoutEndingSlashes } from '../shared/addresses.js'
 import type { Deadline } from './deadline.js'
 
@@ -75,24 +73,4 @@ export function responseOf(
   bodyComplete: boolean,
 ): HttpResponse {
   return { status, header, body: new TextDecoder().decode(bytes), bodyComplete }
-}
-
-/** The answer to the last attempt, whatever its status. */
-export interface Answer extends HttpResponse {
-  /** The address that answered, without its query. */
-  readonly url: string
-  readonly retryAfterMs: number | undefined
-  readonly requestId: string | undefined
-  /** What made the answer instead of the service. A page or a challenge can have any status, also 200 or 202. */
-  readonly intermediary: string | undefined
-  /** As errors show it: without secrets. */
-  header(name: string): string | undefined
-  /** The body as errors show it: without secrets. */
-  text(): string
-  /** What the request does, as the rest of "Could not …", e.g. `unsubscribe`. */
-  readonly action: string
-  /** Makes a text from this answer safe to show in an error: removes the request's secrets. */
-  redact(text: string): string
-  /** The body, which is JSON. Throws what `refuse` makes if the body cannot be used. */
-  json<Output>(schema: z.ZodType<Output>, refuse: (issues: readonly Issue[]) => NotificationError): Output
 }

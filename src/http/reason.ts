@@ -3,7 +3,7 @@ import { redirectTarget } from '../shared/addresses.js'
 import { isRedirect } from '../shared/statuses.js'
 import { excerpt } from '../shared/text.js'
 import { parseJson } from '../shared/validation.js'
-import type { Answer } from './exchange.js'
+import type { Answer } from './answer.js'
 
 export interface Reason {
   /** An error code, such as that of OAuth (RFC 6749 section 5.2). */

@@ -4,7 +4,7 @@ import { BoundedBytes } from '../shared/bounded-bytes.js'
 import { isBodiless, isInterim, isSuccess } from '../shared/statuses.js'
 import { certificatesIn, messageOf } from '../shared/text.js'
 import { configurationError } from '../shared/validation.js'
-import type { Awaited, Deadline } from './deadline.js'
+import type { Deadline, Waiting } from './deadline.js'
 import {
   errorBodyMs,
   type HttpRequest,
@@ -18,7 +18,7 @@ import {
 type Undici = typeof import('undici')
 
 /** Sockets per origin of the dispatcher that the client makes; further calls wait for a free socket. */
-const maxConnections = 32
+export const maxConnections = 32
 
 /** @param ca - certificates that the transport trusts besides the public authorities */
 export function undiciTransport(ca: string | undefined): Transport {
@@ -157,14 +157,14 @@ class Pending {
  *
  * Not `dispatcher.request`, which makes a stream of every body: that costs a fifth of the throughput.
  */
-class ResponseHandler implements Dispatcher.DispatchHandler, Awaited {
+class ResponseHandler implements Dispatcher.DispatchHandler, Waiting {
   phase: 'connection' | 'answer' = 'connection'
   /** Released at the end, because undici keeps finished requests and with them their handlers. */
   #pending: Pending | undefined
 
   constructor(deadline: Deadline, resolve: (became: HttpResponse | NoResponse) => void) {
     this.#pending = new Pending(deadline, resolve)
-    deadline.setAwaited(this)
+    deadline.setWaiting(this)
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -228,7 +228,7 @@ class ResponseHandler implements Dispatcher.DispatchHandler, Awaited {
     const pending = this.#pending
     this.#pending = undefined
     clearTimeout(pending?.bodyTimer)
-    pending?.deadline.setAwaited(undefined)
+    pending?.deadline.setWaiting(undefined)
     return pending
   }
 }

@@ -12,7 +12,7 @@ import {
   type SubscriptionRequestSummary,
   TimeoutError,
 } from '../errors.js'
-import type { Answer } from '../http/exchange.js'
+import type { Answer } from '../http/answer.js'
 import { intermediaryAdvice } from '../http/intermediary.js'
 import { isPage, reasonIn } from '../http/reason.js'
 import type { Operation } from '../shared/routes.js'

@@ -1,0 +1,128 @@
+/** An answer as the rest of the package reads it: without secrets, and nothing is searched before somebody reads it. */
+import type * as z from 'zod'
+import type { Issue, NotificationError } from '../errors.js'
+import { redact, redactTokens } from '../shared/redact.js'
+import { isCreated } from '../shared/statuses.js'
+import { excerpt } from '../shared/text.js'
+import { parseJson, validate } from '../shared/validation.js'
+import type { HttpResponse } from './exchange.js'
+import { intermediaryOf } from './intermediary.js'
+
+/** What an answer has to know of its request. */
+export interface Asked {
+  /** What the request does, as the rest of "Could not …", e.g. `unsubscribe`. */
+  readonly action: string
+  /** The address, without its query. */
+  readonly url: string
+  /** The texts that nothing may show. */
+  secrets(): readonly string[]
+  /** Secrets in the body of an answer, so that no log line shows one that a header repeats. */
+  readonly secretsIn?: ((body: string) => readonly string[]) | undefined
+}
+
+/** The answer to one attempt, whatever its status. */
+export class Answer {
+  /** HTTP status. */
+  readonly status: number
+  readonly #response: HttpResponse
+  readonly #asked: Asked
+
+  constructor(response: HttpResponse, asked: Asked) {
+    this.status = response.status
+    this.#response = response
+    this.#asked = asked
+  }
+
+  get action(): string {
+    return this.#asked.action
+  }
+
+  get url(): string {
+    return this.#asked.url
+  }
+
+  /** As it came: not to be shown. */
+  get body(): string {
+    return this.#response.body
+  }
+
+  get bodyComplete(): boolean {
+    return this.#response.bodyComplete
+  }
+
+  /** What made the answer instead of the service. A page or a challenge can have any status, also 200 or 202. */
+  get intermediary(): string | undefined {
+    // A 201 has an id, which only the service can give.
+    return isCreated(this.status) ? undefined : intermediaryOf(this.#response)
+  }
+
+  get retryAfterMs(): number | undefined {
+    const { header } = this.#response
+    return parseRetryAfterMs(header('retry-after'), header('date'))
+  }
+
+  /** The first header with an id that can be shown: visible ASCII, at most 200 characters. */
+  get requestId(): string | undefined {
+    const id = requestIdHeaders
+      .map((name) => this.#response.header(name))
+      .find((value) => value !== undefined && /^[\x21-\x7e]{1,200}$/.test(value))
+    if (id === undefined) return undefined
+    const { secrets, secretsIn } = this.#asked
+    // A server may return anything, even a secret.
+    const hidden = [...secrets(), ...(secretsIn?.(this.body) ?? [])]
+    return redactTokens(redact(id, hidden)) === id ? id : undefined
+  }
+
+  /** A header as errors show it. */
+  header(name: string): string | undefined {
+    const value = this.#response.header(name)
+    return value && this.redact(value)
+  }
+
+  /** The body as errors show it. */
+  text(): string {
+    return this.redact(this.body)
+  }
+
+  /** Makes a text from this answer safe to show in an error. */
+  redact(text: string): string {
+    const { secrets, secretsIn } = this.#asked
+    const rest = redact(text, secrets(), { cutOff: !this.bodyComplete })
+    return secretsIn === undefined ? rest : redactTokens(rest)
+  }
+
+  /** The body, which is JSON. Throws what `refuse` makes if the body cannot be used. */
+  json<Output>(schema: z.ZodType<Output>, refuse: (issues: readonly Issue[]) => NotificationError): Output {
+    const json = this.bodyComplete ? parseJson(this.body) : undefined
+    if (json !== undefined) return validate(schema, json, refuse)
+    const encoding = this.header('content-encoding')
+    const howEncoded = encoding === undefined ? '' : `: it is encoded as ${excerpt(encoding, 50)}`
+    const message = this.bodyComplete ? `is not JSON${howEncoded}` : 'is incomplete or too long'
+    throw refuse([{ path: [], message }])
+  }
+}
+
+/** Headers in which services, load balancers and networks name a request. */
+const requestIdHeaders = ['x-request-id', 'x-correlation-id', 'x-amzn-trace-id', 'cf-ray']
+
+/**
+ * Reads `Retry-After`, seconds or an HTTP date (RFC 9110 section 10.2.3), as milliseconds from now. Some servers send a fraction.
+ *
+ * @param sent - the server's `Date`: its clock and ours may differ
+ */
+function parseRetryAfterMs(value: string | undefined, sent: string | undefined): number | undefined {
+  const text = value?.trim()
+  if (text === undefined || text.length > 100) return undefined
+  // A value with more digits is ignored: it would be centuries.
+  if (/^\d{1,10}(?:\.\d{1,20})?$/.test(text)) return Math.ceil(Number(text) * 1_000)
+  const at = parseDate(text)
+  return Number.isNaN(at) ? undefined : Math.max(0, at - (parseDate(sent) || Date.now()))
+}
+
+/** An HTTP date in one of its three forms (RFC 9110 section 5.6.7), or `NaN`. */
+function parseDate(text = ''): number {
+  // It begins with the name of a day. Without this check Date.parse would read "-1" as a year.
+  if (!/^[A-Z][a-z]{2,8},? /.test(text)) return Number.NaN
+  // The form of C's `asctime` has no zone, and is GMT like the others.
+  return Date.parse(/\d\d:\d\d \d{4}$/.test(text) ? `${text} GMT` : text)
+}

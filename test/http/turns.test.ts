@@ -1,0 +1,222 @@
+/** Many calls at once: each takes its authorization when it is sent, however long it waits before that. */
+import { createServer, type RequestListener } from 'node:http'
+import { NotificationClient } from 'notification-subscriber'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { Deadline } from '../../src/http/deadline.js'
+import { Turns } from '../../src/http/turns.js'
+import { deferred } from '../support/deferred.js'
+import { failureOf } from '../support/failure.js'
+import { fakeService, subscription, tokenAnswer } from '../support/fake-service.js'
+import { serving } from '../support/listen.js'
+
+afterEach(() => void vi.useRealTimers())
+
+const limit = 32
+
+/** A service and its authorization server, which takes a token only while it lives. */
+async function serviceWith(lifetimeSeconds: number, handle: RequestListener) {
+  const expires = new Map<string, number>()
+  let refusals = 0
+  const server = await serving(
+    createServer((request, response) => {
+      request.resume()
+      if (request.url?.endsWith('/token')) {
+        const token = `token-${expires.size}`
+        expires.set(token, Date.now() + lifetimeSeconds * 1_000)
+        const answer = { access_token: token, token_type: 'Bearer', expires_in: lifetimeSeconds }
+        return response.setHeader('content-type', 'application/json').end(JSON.stringify(answer))
+      }
+      const token = request.headers.authorization?.slice('Bearer '.length) ?? ''
+      if (Date.now() < (expires.get(token) ?? 0)) return handle(request, response)
+      refusals += 1
+      return response.writeHead(401).end()
+    }),
+  )
+  const address = `http://${server.host}`
+  return {
+    tokens: () => expires.size,
+    refusals: () => refusals,
+    client: (options = {}) =>
+      new NotificationClient({
+        baseUrl: address,
+        auth: { authUrl: address, domain: 'acme', clientId: 'id', clientSecret: 's3cret' },
+        ...options,
+      }),
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  }
+}
+
+test('creates that wait longer than a token lives all succeed, with a token request for each lifetime', async () => {
+  const lifetimeSeconds = 1
+  let inFlight = 0
+  let most = 0
+  let id = 0
+  await using service = await serviceWith(lifetimeSeconds, (_request, response) => {
+    inFlight += 1
+    most = Math.max(most, inFlight)
+    setTimeout(() => {
+      inFlight -= 1
+      id += 1
+      response.writeHead(201).end(`{"subscription_id":${id}}`)
+    }, 100)
+  })
+  await using client = service.client({ timeoutMs: 60_000 })
+  const from = performance.now()
+  const calls = Array.from({ length: 700 }, () => client.createSubscription(subscription))
+  const created = await Promise.all(calls)
+  const lifetimes = (performance.now() - from) / (lifetimeSeconds * 1_000)
+  expect(new Set(created.map(({ subscriptionId }) => subscriptionId)).size).toBe(700)
+  expect(most).toBe(limit)
+  expect(service.refusals()).toBe(0)
+  expect(lifetimes).toBeGreaterThan(2)
+  // Each is refreshed after 80 to 90 per cent of its life.
+  expect(service.tokens()).toBeLessThanOrEqual(Math.ceil(lifetimes / 0.8) + 1)
+})
+
+describe('a call that waits for its turn', () => {
+  /** A service that answers when it is told to, and notes in which order it was asked. */
+  async function heldService() {
+    const paths: (string | undefined)[] = []
+    const answers: (() => void)[] = []
+    const service = await serviceWith(60, ({ url }, response) => {
+      paths.push(url)
+      answers.push(() => response.writeHead(204).end())
+    })
+    return Object.assign(service, { paths, answers })
+  }
+
+  test('is sent in the order of the calls, never before its turn, and close() waits for it', async () => {
+    await using service = await heldService()
+    const client = service.client()
+    const calls = Array.from({ length: limit + 3 }, (_, id) => client.unsubscribe(id))
+    const closed = vi.fn()
+    const closing = client.close().then(closed)
+    await vi.waitFor(() => expect(service.paths).toHaveLength(limit))
+    for (const further of [1, 2, 3]) {
+      service.answers.shift()?.()
+      await vi.waitFor(() => expect(service.paths).toHaveLength(limit + further))
+    }
+    expect(service.paths.slice(limit).map((path) => path?.split('/').at(-1))).toEqual(['32', '33', '34'])
+    expect(closed).not.toHaveBeenCalled()
+    for (const answer of service.answers) answer()
+    await Promise.all([...calls, closing])
+  })
+
+  test('ends with its time limit or signal, was not sent, and leaves its turn to the next call', async () => {
+    await using service = await heldService()
+    await using client = service.client()
+    const first = Array.from({ length: limit }, (_, id) => client.unsubscribe(id))
+    await vi.waitFor(() => expect(service.paths).toHaveLength(limit))
+    const abort = new AbortController()
+    const onResponse = vi.fn()
+    const late = failureOf(client.createSubscription(subscription, { timeoutMs: 100, onResponse }))
+    const aborted = failureOf(client.createSubscription(subscription, { signal: abort.signal, onResponse }))
+    const last = client.unsubscribe(99)
+    abort.abort('enough')
+    expect(await aborted).toBe('enough')
+    expect(await late).toMatchObject({ code: 'TIMEOUT', phase: 'connection' })
+    expect(service.paths).toHaveLength(limit)
+    service.answers.shift()?.()
+    await vi.waitFor(() => expect(service.paths.at(-1)).toMatch(/99$/))
+    for (const answer of service.answers) answer()
+    await Promise.all([...first, last])
+    expect(onResponse).not.toHaveBeenCalled()
+  })
+
+  test.each(Array.from({ length: 12 }, (_, ticks) => ticks))(
+    'and is aborted %i microtasks after the one before has ended passes its turn on',
+    async (ticks) => {
+      const turns = new Turns(1)
+      const abort = new AbortController()
+      const deadline = (signal?: AbortSignal) => new Deadline(1_000, signal, () => expect.fail('too late'))
+      const first = deferred<void>()
+      const ended = turns.run(deadline(), () => first.promise)
+      const aborted = turns.run(deadline(abort.signal), async () => 'was in time').catch(String)
+      const last = turns.run(deadline(), async () => 'ran')
+      first.resolve()
+      for (let tick = 0; tick < ticks; tick++) await null
+      abort.abort('aborted')
+      expect(['aborted', 'was in time']).toContain(await aborted)
+      expect(await last).toBe('ran')
+      await ended
+    },
+  )
+
+  test('asks a function of the caller for its token again', async () => {
+    let count = 0
+    const getAccessToken = () => `token-${count++}`
+    const used: (string | undefined)[] = []
+    await using server = await serving(
+      createServer(({ headers }, response) => {
+        used.push(headers.authorization)
+        setTimeout(() => response.writeHead(204).end(), 50)
+      }),
+    )
+    const baseUrl = `http://${server.host}`
+    await using client = new NotificationClient({
+      baseUrl,
+      auth: { getAccessToken },
+    })
+    await Promise.all(Array.from({ length: limit + 1 }, (_, id) => client.unsubscribe(id)))
+    // The last one took token-32 at first.
+    expect(used.at(-1)).toBe('Bearer token-33')
+  })
+})
+
+describe('a 401 for a token that has expired on its way', () => {
+  /** A `fetch` that waits before it sends, so that a token of one second expires meanwhile, this often. */
+  function slowService(expiries: number) {
+    const service = fakeService()
+    service.onToken = (_call, count) => tokenAnswer(`token-${count}`, 1)
+    service.onCall = async (_call, count) => {
+      if (count > expiries) return new Response(null, { status: 204 })
+      await new Promise((resolve) => setTimeout(resolve, 1_000))
+      return new Response('', { status: 401 })
+    }
+    return service
+  }
+
+  test.each([1, 5])('gets a new one: %i times in a row', async (expiries) => {
+    vi.useFakeTimers()
+    const service = slowService(expiries)
+    const call = service.client({ retry: false }).unsubscribe(1)
+    await vi.advanceTimersByTimeAsync(expiries * 1_000)
+    await call
+    const tokens = service.calls.map(({ headers }) => headers.get('authorization'))
+    expect(tokens).toEqual(Array.from({ length: expiries + 1 }, (_, index) => `Bearer token-${index + 1}`))
+    expect(service.tokenRequests).toHaveLength(expiries + 1)
+  })
+
+  test('and one that had expired when it came is not replaced without end', async () => {
+    const service = fakeService()
+    service.onToken = (_call, count) => tokenAnswer(`token-${count}`, 0)
+    service.onCall = () => new Response('', { status: 401 })
+    const error = await failureOf(service.client().unsubscribe(1))
+    expect(error).toMatchObject({ code: 'API', status: 401 })
+    expect(service.tokenRequests).toHaveLength(1)
+  })
+
+  test('a token that outlived its call stays rejected after the second time', async () => {
+    const service = fakeService()
+    service.onCall = () => new Response('', { status: 401 })
+    const client = service.client()
+    await client.getAccessToken()
+    expect(await failureOf(client.unsubscribe(1))).toMatchObject({ status: 401 })
+    expect(service.calls).toHaveLength(2)
+  })
+})
+
+test('an attempt after a `Retry-After` that outlives the token has another one', async () => {
+  vi.useFakeTimers()
+  const service = fakeService()
+  service.onToken = (_call, count) => tokenAnswer(`token-${count}`, 3)
+  service.onCall = (_call, count) =>
+    new Response(null, { status: count === 1 ? 503 : 204, headers: { 'retry-after': '4' } })
+  const call = service.client().unsubscribe(1)
+  await vi.advanceTimersByTimeAsync(4_000)
+  await call
+  expect(service.calls.map(({ headers }) => headers.get('authorization'))).toEqual([
+    'Bearer token-1',
+    'Bearer token-2',
+  ])
+})
