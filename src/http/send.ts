@@ -77,7 +77,7 @@ function ownHeaders(): Record<string, string> {
     accept: 'application/json',
     'accept-encoding': 'identity',
     // Some firewalls refuse requests without a user agent. Has the version of package.json.
-    'user-agent': 'notification-subscriber/0.5.0',
+    'user-agent': 'notification-subscriber/0.6.0',
   }
 }
 
