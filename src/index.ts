@@ -4,7 +4,12 @@
  * @module notification-subscriber
  */
 export type { Auth, BasicAuth, ProvidedTokenAuth } from './auth/authorizer.js'
-export type { ClientCredentialsAuth, CredentialsEncoding } from './auth/token-request.js'
+export type {
+  ClientAuthentication,
+  ClientCredentialsAuth,
+  CredentialsEncoding,
+  TokenRequest,
+} from './auth/token-request.js'
 export { NotificationClient } from './client/notification-client.js'
 export type { CallOptions, NotificationClientOptions } from './client/options.js'
 export * from './errors.js'

@@ -8,7 +8,7 @@ import { configurationError } from '../shared/validation.js'
 import { SharedToken } from './shared-token.js'
 import {
   accessTokenPattern,
-  basicAuthorization,
+  basicCredentials,
   type ClientCredentialsAuth,
   type IssuedToken,
   TokenEndpoint,
@@ -44,7 +44,8 @@ export interface TokenAuthorizer extends Authorizer {
 export function authorizerFor(auth: Auth, options: TokenRequestOptions): TokenAuthorizer {
   if ('getAccessToken' in auth) return providedTokenAuthorizer(auth)
   if (!('username' in auth)) return new RequestedTokens(auth, options)
-  const authorization = basicAuthorization(auth.username, auth.password)
+  const credentials = basicCredentials(auth.username, auth.password)
+  const authorization = { header: `Basic ${credentials}`, secrets: [credentials, auth.password] }
   return { authorize: () => authorization }
 }
 

@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { ResponseValidationError, TokenRequestError } from '../errors.js'
 import type { Answer } from '../http/answer.js'
-import type { Missing } from '../http/deadline.js'
+import type { Deadline, Missing } from '../http/deadline.js'
 import { type Address, addressBelow } from '../http/exchange.js'
 import { intermediaryAdvice } from '../http/intermediary.js'
 import { isPage, reasonIn } from '../http/reason.js'
@@ -31,20 +31,53 @@ export interface ClientCredentialsAuth {
   readonly domain: string
   /** The client ID that was issued at activation. */
   readonly clientId: string
-  /** The client secret that was issued with it. Never printed: not in errors, logs or `console.log(client)`. */
-  readonly clientSecret: string
+  /**
+   * The client secret that was issued with it. Required, unless `clientAuthentication` is a function. Never printed: not
+   * in errors, logs or `console.log(client)`.
+   */
+  readonly clientSecret?: string | undefined
   /** OAuth scope to ask for; see the service's public developer pages. Default: none. */
   readonly scope?: string | undefined
   /**
-   * Where ID and secret are sent: in a Basic header, or in the body as `client_id` and `client_secret`, which the
-   * service's public developer pages also name. Default: `'header'`.
+   * How a token request proves which client sends it: ID and secret in a Basic header, or in the body as `client_id` and
+   * `client_secret`, which the service's public developer pages also name, or a function of your own. Default: `'header'`.
    */
-  readonly clientAuthentication?: 'header' | 'body' | undefined
+  readonly clientAuthentication?: 'header' | 'body' | ClientAuthentication | undefined
   /** How ID and secret are encoded before base64, in a header. Default: `'raw'`. */
   readonly credentialsEncoding?: CredentialsEncoding | undefined
   /** Shares one token between processes, e.g. `redisStore(redis)` (docs/stores.md). Default: each client has its own. */
   readonly tokenCache?: KeyValueStore | undefined
 }
+
+/** An access token request before it is sent (RFC 6749 section 4.4.2). */
+export interface TokenRequest {
+  /** Address of the token endpoint: the audience of a client assertion. */
+  readonly url: string
+  /** The request's headers, still without any. */
+  readonly headers: Headers
+  /** The fields of the form: `grant_type`, and `scope` if there is one. */
+  readonly body: URLSearchParams
+}
+
+/**
+ * Authenticates the client: adds headers or fields to a token request (RFC 6749 section 2.3). Called for each request, a
+ * repeated one too, so that each can have an assertion of its own. What it adds is never printed, except `client_id`. The
+ * client's method rejects with an error of this function unchanged. The example is `private_key_jwt` (RFC 7523).
+ *
+ * @example
+ * ```ts
+ * import { SignJWT } from 'jose'
+ * import type { ClientAuthentication } from 'notification-subscriber'
+ *
+ * const clientAuthentication: ClientAuthentication = async ({ url, body }) => {
+ *   const jwt = new SignJWT({ iss: clientId, sub: clientId, aud: url, jti: crypto.randomUUID() })
+ *   const assertion = await jwt.setProtectedHeader({ alg: 'RS256' }).setExpirationTime('1m').sign(privateKey)
+ *   body.set('client_assertion_type', 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer')
+ *   body.set('client_assertion', assertion)
+ * }
+ * ```
+ */
+export type ClientAuthentication = (request: TokenRequest) => void | Promise<void>
 
 /**
  * How client ID and secret are encoded before base64.
@@ -74,15 +107,19 @@ const tokenChannel = channelFor('token')
 /** Requests tokens with one set of credentials. */
 export class TokenEndpoint {
   readonly address: Address
-  readonly #credentials: ClientCredentialsAuth
+  readonly #scope: string | undefined
+  readonly #authenticate: ClientAuthentication
   readonly #settings: Omit<CallSettings, 'authorizer'>
   readonly #request: UnauthorizedRequest
   /** The newest token request in flight. */
   #inFlight: Call | undefined
+  /** Whether the function that authenticates the client is at work. */
+  #isAuthenticating = false
 
   constructor(credentials: ClientCredentialsAuth, { gateway, ...options }: TokenRequestOptions) {
-    const { authUrl, domain } = credentials
-    this.#credentials = credentials
+    const { authUrl, clientSecret, domain, scope } = credentials
+    this.#scope = scope
+    this.#authenticate = clientAuthenticationOf(credentials)
     const path = endpoints.token.path.replace('{domain}', () => encodeURIComponent(domain))
     this.address = addressBelow(new URL(authUrl), path)
     this.#settings = { ...options, method: 'The token request' }
@@ -91,7 +128,7 @@ export class TokenEndpoint {
       method: 'POST',
       address: this.address,
       headers,
-      secrets: gatewayKeys(headers),
+      secrets: clientSecret === undefined ? gatewayKeys(headers) : [...gatewayKeys(headers), clientSecret],
       isRepeatable: true,
       action: 'get an access token',
       secretsIn: issuedTokens,
@@ -100,6 +137,7 @@ export class TokenEndpoint {
 
   /** Why there is no token yet. */
   missing(): Missing {
+    if (this.#isAuthenticating) return missingAuthentication
     const { proxy } = this.#settings.transport
     const server = `the authorization server${proxy === undefined ? '' : `, or the proxy ${proxy},`}`
     const words =
@@ -108,23 +146,35 @@ export class TokenEndpoint {
     return { words, lastFailure: this.#inFlight?.lastFailure }
   }
 
+  async #authorize(deadline: Deadline): Promise<Authorization> {
+    const body = new URLSearchParams({ grant_type: 'client_credentials' })
+    if (this.#scope !== undefined) body.set('scope', this.#scope)
+    const known = [...body.keys(), ...publicFields]
+    const request = { url: this.address.url, headers: new Headers(), body }
+    this.#isAuthenticating = true
+    const authenticating = (async () => this.#authenticate(request))()
+    await deadline.waitFor(authenticating, 'token').finally(() => {
+      this.#isAuthenticating = false
+    })
+    const headers = Object.fromEntries(request.headers)
+    const secrets = [
+      // Without the scheme, such as `Basic`.
+      ...Object.values(headers).map((value) => value.replace(/^\w+ /, '')),
+      ...[...body].flatMap(([name, value]) => (known.includes(name) ? [] : [value])),
+    ]
+    return { headers, body: body.toString(), secrets }
+  }
+
   /** @throws `TokenRequestError`, `ResponseValidationError`, `ConnectionError` or `TimeoutError` */
   requestToken(limits: Pick<CallSettings, 'timeoutMs' | 'retry'>): Promise<IssuedToken> {
     const contextOf = (): { status?: number } => ({})
     return traced(tokenChannel, contextOf, async (context) => {
-      const { scope } = this.#credentials
-      const proof = proofOf(this.#credentials)
-      const form = {
-        grant_type: 'client_credentials',
-        ...(scope !== undefined && { scope }),
-        ...proof.fields,
-      }
-      const request = { ...this.#request, body: new URLSearchParams(form).toString() }
+      const authorizer = { authorize: (deadline: Deadline) => this.#authorize(deadline) }
       return withCall(
-        { ...this.#settings, ...limits, authorizer: { authorize: () => proof } },
+        { ...this.#settings, ...limits, authorizer },
         async (call) => {
           this.#inFlight = call
-          const answer = await call.send(request, tokenRequestError)
+          const answer = await call.send(this.#request, tokenRequestError)
           const { access_token, expires_in } = readAccessTokenResponse(answer)
           const lifetimeMs = expires_in * 1_000
           const expiresAt = Date.now() + lifetimeMs - (performance.now() - call.attemptedSince)
@@ -139,22 +189,33 @@ export class TokenEndpoint {
   }
 }
 
-/** What proves who sends a token request (RFC 6749 section 2.3.1): a header, or fields of the form. */
-function proofOf(credentials: ClientCredentialsAuth): Authorization & { fields?: Record<string, string> } {
-  const { clientAuthentication, clientId, clientSecret, credentialsEncoding } = credentials
+/** The function for each way to authenticate (RFC 6749 section 2.3.1). */
+function clientAuthenticationOf(credentials: ClientCredentialsAuth): ClientAuthentication {
+  const { clientAuthentication, clientId, clientSecret = '', credentialsEncoding } = credentials
+  if (typeof clientAuthentication === 'function') return clientAuthentication
   if (clientAuthentication === 'body') {
-    const fields = { client_id: clientId, client_secret: clientSecret }
-    return { header: undefined, fields, secrets: [clientSecret] }
+    return ({ body }) => {
+      body.set('client_id', clientId)
+      body.set('client_secret', clientSecret)
+    }
   }
   const encode = credentialsEncoding === 'form-urlencoded' ? formUrlEncode : (text: string) => text
-  return basicAuthorization(encode(clientId), encode(clientSecret), clientSecret)
+  const value = `Basic ${basicCredentials(encode(clientId), encode(clientSecret))}`
+  return ({ headers }) => headers.set('authorization', value)
 }
 
-/** A Basic header (RFC 7617). @param secret - the password before it was encoded */
-export function basicAuthorization(user: string, password: string, secret = password): Authorization {
-  const credentials = Buffer.from(`${user}:${password}`, 'utf8').toString('base64')
-  return { header: `Basic ${credentials}`, secrets: [credentials, secret] }
+/** The credentials of a Basic header (RFC 7617). */
+export function basicCredentials(user: string, password: string): string {
+  return Buffer.from(`${user}:${password}`, 'utf8').toString('base64')
 }
+
+const missingAuthentication: Missing = {
+  words:
+    '`auth.clientAuthentication` had not ended. See what it waits for, or allow more time with `timeoutMs`.',
+}
+
+/** Fields of a client authentication that are no secrets. */
+const publicFields = ['client_id', 'client_assertion_type']
 
 function formUrlEncode(text: string): string {
   return new URLSearchParams([['', text]]).toString().slice(1)

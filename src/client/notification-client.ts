@@ -37,7 +37,7 @@ const callChannel = channelFor('call')
  * A client of the notification service. Safe to share: make one per set of credentials and keep it.
  *
  * Every method rejects with a `NotificationError`, with the reason of the caller's own `signal`, or with the
- * error of the caller's own `auth.getAccessToken`. Errors and logs never contain credentials, tokens or the parameter values of
+ * error of the caller's own `auth.getAccessToken` or `auth.clientAuthentication`. Errors and logs never contain credentials, tokens or the parameter values of
  * the call.
  *
  * @example

@@ -1,7 +1,7 @@
 /** The options of a client and of a call: their types, and the schemas that check them. */
 import * as z from 'zod'
 import type { Auth, ProvidedTokenAuth } from '../auth/authorizer.js'
-import type { CredentialsEncoding } from '../auth/token-request.js'
+import type { ClientAuthentication, CredentialsEncoding } from '../auth/token-request.js'
 import type { DispatcherLike, FetchLike } from '../http/fetch.js'
 import type { RetryOptions } from '../http/retry.js'
 import type { ResponseSummary } from '../http/send.js'
@@ -143,7 +143,7 @@ function authSchema(auth: unknown): z.ZodType<Auth> {
     return refusal('must be client credentials, { username, password } or { getAccessToken }')
   }
   if (!('getAccessToken' in auth)) {
-    return 'username' in auth || 'password' in auth ? basicSchema() : clientCredentialsSchema()
+    return 'username' in auth || 'password' in auth ? basicSchema() : clientCredentialsSchema(auth)
   }
   if ('clientSecret' in auth || 'password' in auth) {
     return refusal('must be one kind of credentials, not `getAccessToken` and another')
@@ -159,7 +159,11 @@ function refusal(message: string): z.ZodType<Auth> {
   return z.custom<Auth>(() => false, message)
 }
 
-function clientCredentialsSchema() {
+function clientCredentialsSchema(auth: object) {
+  const { clientAuthentication }: { clientAuthentication?: unknown } = auth
+  const leftOut =
+    typeof clientAuthentication === 'function' &&
+    z.undefined('must be left out: `clientAuthentication` is a function').optional()
   return z
     .strictObject({
       authUrl: addressSchema(/\/auth\/realms\/[^/]+(?:\/protocol\/openid-connect\/token)?\/?$/),
@@ -168,10 +172,16 @@ function clientCredentialsSchema() {
         'must be a realm name',
       ),
       clientId: trimmed().regex(...noControls),
-      clientSecret: nonEmpty().regex(...noControls),
+      clientSecret: leftOut || nonEmpty().regex(...noControls),
       scope: trimmed().optional(),
-      clientAuthentication: z.enum(['header', 'body']).optional(),
-      credentialsEncoding: z.enum(['raw', 'form-urlencoded'] satisfies CredentialsEncoding[]).optional(),
+      clientAuthentication: z
+        .union(
+          [z.enum(['header', 'body']), functionFor<ClientAuthentication>('a function')],
+          "must be 'header' or 'body' (in code, also a function)",
+        )
+        .optional(),
+      credentialsEncoding:
+        leftOut || z.enum(['raw', 'form-urlencoded'] satisfies CredentialsEncoding[]).optional(),
       tokenCache: objectWith<KeyValueStore>(
         ['get', 'set', 'delete'],
         'an object with get, set and delete',
@@ -180,7 +190,7 @@ function clientCredentialsSchema() {
     .refine(
       (auth) =>
         !auth.clientId.includes(':') ||
-        auth.clientAuthentication === 'body' ||
+        (auth.clientAuthentication ?? 'header') !== 'header' ||
         auth.credentialsEncoding === 'form-urlencoded',
       {
         path: ['clientId'],

@@ -27,7 +27,11 @@ export interface UnauthorizedRequest extends Pick<HttpRequest, 'method' | 'addre
 
 export interface Authorization {
   /** The value of the header, if there is one. */
-  readonly header: string | undefined
+  readonly header?: string
+  /** Further headers. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** The body, if it is part of the authorization. */
+  readonly body?: string
   /** Texts that no error or log line may show. */
   readonly secrets: readonly string[]
   /** The token that is in the header, if one is. */
@@ -196,7 +200,8 @@ class RunningCall {
     authorization: Authorization,
   ): Promise<Answer | ConnectionError> {
     const { log, transport } = this.#settings
-    const { action, address, body, method, secretsIn } = request
+    const { action, address, method, secretsIn } = request
+    const body = authorization.body ?? request.body
     this.attempts += 1
     this.attemptedSince = performance.now()
     this.status = undefined
@@ -204,7 +209,7 @@ class RunningCall {
     if (this.deadline.aborted) throw this.deadline.reason
     for (const secret of authorization.secrets) this.#sentSecrets.add(secret)
     const secrets = () => [...request.secrets, ...this.#sentSecrets]
-    const headers = headersOf(request, authorization)
+    const headers = headersOf(request, authorization, body)
     const outcome = await transport.send({ method, address, headers, body }, this.deadline)
     const durationMs = Math.round(performance.now() - this.attemptedSince)
     const sent = { method, url: address.shown, attempt: this.attempts, durationMs }
@@ -264,11 +269,12 @@ class RunningCall {
 }
 
 function headersOf(
-  { body, contentType = 'application/x-www-form-urlencoded', headers }: UnauthorizedRequest,
-  { header: authorization }: Authorization,
+  { contentType = 'application/x-www-form-urlencoded', headers }: UnauthorizedRequest,
+  { header, headers: further }: Authorization,
+  body: string | undefined,
 ): Record<string, string> {
   const own = ownHeaders()
-  if (authorization !== undefined) own.authorization = authorization
+  if (header !== undefined) own.authorization = header
   if (body !== undefined) own['content-type'] = contentType
-  return headers === undefined ? own : { ...headers, ...own }
+  return headers === undefined && further === undefined ? own : { ...headers, ...further, ...own }
 }

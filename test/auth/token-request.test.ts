@@ -1,8 +1,18 @@
 /** The messages: test/messages/tokens.txt. */
+import { randomUUID } from 'node:crypto'
 import { inspect } from 'node:util'
+import { generateKeyPair, jwtVerify, SignJWT } from 'jose'
+import type { ClientAuthentication } from 'notification-subscriber'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { failureOf } from '../support/failure.js'
-import { credentials, type FakeService, fakeService, tokenAnswer, tokenUrl } from '../support/fake-service.js'
+import {
+  credentials,
+  type FakeService,
+  fakeService,
+  subscription,
+  tokenAnswer,
+  tokenUrl,
+} from '../support/fake-service.js'
 
 let service: FakeService
 beforeEach(() => {
@@ -59,6 +69,75 @@ describe('the request (docs/service.md, Endpoints)', () => {
     await service.client({ auth }).getAccessToken()
     const url = `${authUrl}auth/realms/a%2Fb%20c/protocol/openid-connect/token`
     expect(service.calls).toMatchObject([{ url, body: 'grant_type=client_credentials&scope=read+write' }])
+  })
+})
+
+describe('a function that authenticates the client', () => {
+  const { clientSecret: _, ...withoutSecret } = credentials
+  const { clientId } = credentials
+  const clientWith = (clientAuthentication: ClientAuthentication, options = {}) =>
+    service.client({ auth: { ...withoutSecret, clientAuthentication }, ...options })
+  const keys = generateKeyPair('ES256')
+  const privateKeyJwt: ClientAuthentication = async ({ url, body }) => {
+    const jwt = new SignJWT({ iss: clientId, sub: clientId, aud: url, jti: randomUUID() })
+    const { privateKey } = await keys
+    const assertion = await jwt.setProtectedHeader({ alg: 'ES256' }).setExpirationTime('1m').sign(privateKey)
+    body.set('client_assertion_type', 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer')
+    body.set('client_assertion', assertion)
+  }
+  const assertionsOf = (requests: readonly { body: string }[]) =>
+    requests.map(({ body }) => String(new URLSearchParams(body).get('client_assertion')))
+
+  test('sends private_key_jwt (RFC 7523), and each repeated request has an assertion of its own', async () => {
+    service.onToken = (_call, count) => (count < 3 ? new Response('', { status: 503 }) : tokenAnswer('token'))
+    const client = clientWith(privateKeyJwt, { retry: { baseDelayMs: 0 } })
+    expect(await client.getAccessToken()).toBe('token')
+    const { publicKey } = await keys
+    const verified = await Promise.all(
+      assertionsOf(service.tokenRequests).map((jwt) => jwtVerify(jwt, publicKey, { audience: tokenUrl })),
+    )
+    expect(verified.map(({ payload }) => payload.iss)).toEqual([clientId, clientId, clientId])
+    expect(new Set(verified.map(({ payload }) => payload.jti)).size).toBe(3)
+    expect(service.tokenRequests[0]?.body).toMatch(
+      /^grant_type=client_credentials&client_assertion_type=urn%3A/,
+    )
+    expect(service.tokenRequests[0]?.headers.has('authorization')).toBe(false)
+  })
+
+  test('may set headers, and no error shows what it set', async () => {
+    const client = clientWith(({ headers, body }) => {
+      headers.set('Authorization', 'Basic s3cret-header')
+      headers.set('DPoP', 's3cret-proof')
+      body.set('client_assertion', 's3cret-assertion')
+      body.set('client_id', clientId)
+    })
+    for (const text of ['s3cret-header', 's3cret-proof', 's3cret-assertion']) {
+      service.onToken = () => Response.json({ error: 'x', error_description: text }, { status: 400 })
+      const error = await failureOf(client.getAccessToken())
+      expect(inspect(error)).not.toContain('s3cret')
+    }
+    service.onToken = () => Response.json({ error_description: `no ${clientId}` }, { status: 400 })
+    await expect(client.getAccessToken()).rejects.toMatchObject({ errorDescription: `no ${clientId}` })
+    expect(service.tokenRequests[0]?.headers.get('dpop')).toBe('s3cret-proof')
+  })
+
+  test('that throws ends the call with its own error, and sends nothing', async () => {
+    const failure = new Error('the vault is sealed')
+    const client = clientWith(() => {
+      throw failure
+    })
+    await expect(client.createSubscription(subscription)).rejects.toBe(failure)
+    expect(service.tokenRequests).toEqual([])
+  })
+
+  test('that never ends uses up the time of the call, which says so', async () => {
+    const client = clientWith(() => new Promise(() => {}), { timeoutMs: 50 })
+    const failure = {
+      code: 'TIMEOUT',
+      phase: 'token',
+      message: expect.stringContaining('clientAuthentication'),
+    }
+    await expect(client.getAccessToken()).rejects.toMatchObject(failure)
   })
 })
 

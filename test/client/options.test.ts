@@ -82,6 +82,11 @@ describe('options that cannot work are refused with every problem listed', () =>
     'a token that is no function': { baseUrl, auth: { getAccessToken: 'token' } },
     'an unknown encoding': withAuth({ credentialsEncoding: 'base64' }),
     'an unknown way to authenticate': withAuth({ clientAuthentication: 'jwt' }),
+    'a secret beside a function that authenticates': withAuth({
+      clientAuthentication() {},
+      credentialsEncoding: 'raw',
+    }),
+    'no secret': withAuth({ clientSecret: undefined }),
     'a cache without get': withAuth({ tokenCache: { ...cache, get: undefined } }),
     'a cache without set': withAuth({ tokenCache: { ...cache, set: undefined } }),
     'a cache without delete': withAuth({ tokenCache: { ...cache, delete: undefined } }),
@@ -141,6 +146,10 @@ describe('options that work', () => {
     { baseUrl, auth: { ...credentials, domain: '...', clientSecret: 'a:ü ' } },
     { baseUrl, auth: { ...credentials, clientId: 'a:b', credentialsEncoding: 'form-urlencoded' } },
     { baseUrl, auth: { ...credentials, clientId: 'a:b', clientAuthentication: 'body' } },
+    {
+      baseUrl,
+      auth: { ...credentials, clientId: 'a:b', clientSecret: undefined, clientAuthentication() {} },
+    },
     { baseUrl, auth: { ...credentials, scope: 'a', tokenCache: new Map() } },
     { baseUrl, auth: { getAccessToken: () => 'x', others: 'are welcome' } },
     { ...working, dispatcher: undefined, fetch: undefined, timeoutMs: undefined, retry: undefined },

@@ -4,6 +4,7 @@
  * the names that `context` lists for it, so that a block which does not compile for its reader does not compile in
  * the tests. Types only: nothing of this is ever run.
  */
+import type { KeyObject } from 'node:crypto'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Server as HapiServer } from '@hapi/hapi'
 import type { NestExpressApplication } from '@nestjs/platform-express'
@@ -33,6 +34,7 @@ export declare const client: NotificationClient
 export declare const baseUrl: string
 export declare const clientId: string
 export declare const clientSecret: string
+export declare const privateKey: KeyObject
 export declare const store: KeyValueStore
 export declare const subscriptionId: number
 export declare const wanted: CreateSubscriptionInput
@@ -89,6 +91,7 @@ export declare const emulator: Emulator
  * nothing. A page says so itself, in a comment above the block.
  */
 export const context: Readonly<Record<string, readonly string[]>> = {
+  'src/auth/token-request.ts: ClientAuthentication': ['clientId', 'privateKey'],
   'src/client/notification-client.ts: NotificationClient': ['clientId', 'clientSecret'],
   'src/client/notification-client.ts: tryCreateSubscription': ['client', 'wanted as input'],
   'src/client/notification-client.ts: updateSubscriptionParameters': [
