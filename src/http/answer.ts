@@ -2,7 +2,7 @@
 import type * as z from 'zod'
 import type { Issue, NotificationError } from '../errors.js'
 import { redact, redactTokens } from '../shared/redact.js'
-import { isCreated } from '../shared/statuses.js'
+import { provesCreate } from '../shared/statuses.js'
 import { excerpt } from '../shared/text.js'
 import { parseJson, validate } from '../shared/validation.js'
 import type { HttpResponse } from './exchange.js'
@@ -52,8 +52,7 @@ export class Answer {
 
   /** What made the answer instead of the service. A page or a challenge can have any status, also 200 or 202. */
   get intermediary(): string | undefined {
-    // A 201 has an id, which only the service can give.
-    return isCreated(this.status) ? undefined : intermediaryOf(this.#response)
+    return provesCreate(this.status) ? undefined : intermediaryOf(this.#response)
   }
 
   get retryAfterMs(): number | undefined {

@@ -27,8 +27,11 @@ export const isSuccess = between(200, 299)
 /** A token was issued. */
 export const isOk = oneOf(200)
 
-/** A subscription was created. */
+/** The documented answer to a create. */
 export const isCreated = oneOf(201)
+
+/** Only the service answers so, and it has created something: pages of a login or a proxy have other statuses, such as 200. */
+export const provesCreate = oneOf(201)
 
 /** The answer has no body. */
 export const isBodiless = oneOf(204, 205, 304)

@@ -19,7 +19,6 @@ import type { Operation } from '../shared/routes.js'
 import {
   isAbsent,
   isBusy,
-  isCreated,
   isForbidden,
   isNoRoute,
   isNotFound,
@@ -27,6 +26,7 @@ import {
   isRedirect,
   isServerError,
   isUnauthorized,
+  provesCreate,
 } from '../shared/statuses.js'
 import { formatIssues, invalidRequest, parseJson } from '../shared/validation.js'
 
@@ -40,7 +40,7 @@ export function outcomeUnknown(error: unknown, request: () => SubscriptionReques
   // The reason of a caller's signal is thrown unchanged.
   if (!(error instanceof NotificationError)) return error
   // A 201 with an unusable body proves that a subscription exists; a page with another status proves nothing.
-  if (error instanceof ResponseValidationError && isCreated(error.status)) return error
+  if (error instanceof ResponseValidationError && provesCreate(error.status)) return error
   return new OutcomeUnknownError(
     'The request to create the subscription was sent, and its outcome is unknown: the subscription may exist. ' +
       'Create it again with `recreateIfExists: true`: that replaces it if it exists, and returns the id either way. ' +

@@ -13,7 +13,7 @@ import {
   type Routes,
   resolvedRoute,
 } from '../shared/routes.js'
-import { isBusy, isConflict, isCreated, isNotFound, isSuccess } from '../shared/statuses.js'
+import { isBusy, isConflict, isNotFound, isSuccess, provesCreate } from '../shared/statuses.js'
 import { numericId } from '../shared/validation.js'
 import {
   apiError,
@@ -127,7 +127,7 @@ export class SubscriptionEndpoints {
         return { created: false, conflict }
       }
       if (!isSuccess(answer.status) || !isOfService) throw apiError(answer, call.busyAttempts > 0)
-      const falsely = isCreated(answer.status) ? undefined : falseSuccess(answer)
+      const falsely = provesCreate(answer.status) ? undefined : falseSuccess(answer)
       if (falsely !== undefined) throw falsely
       const schema = compileOnce(createSubscriptionResponseSchema)
       const { subscription_id } = answer.json(schema, (issues) => noUsableId(answer, issues))

@@ -11,10 +11,10 @@ import {
 import {
   isAboutCredentials,
   isBusy,
-  isCreated,
   isNoRoute,
   isServerError,
   isTokenRefused,
+  provesCreate,
 } from '../../shared/statuses.js'
 import { withTimeLimit } from '../../shared/waits.js'
 import { mayHaveTakenEffect } from '../../subscriptions/answer-errors.js'
@@ -86,7 +86,7 @@ export async function sendCall(
 export function classify({ kind }: PlannedCall, error: unknown): Reply | Failure {
   const isCreate = kind === 'create' || kind === 'recreate'
   if (isCreate && error instanceof SubscriptionConflictError) return { kind: 'conflict' }
-  if (isCreate && error instanceof ResponseValidationError && isCreated(error.status))
+  if (isCreate && error instanceof ResponseValidationError && provesCreate(error.status))
     return { kind: 'unreadable', error }
   if (!isCreate && error instanceof SubscriptionNotFoundError)
     return { kind: error.provesEnded ? 'gone' : 'not-found', error }
