@@ -26,16 +26,35 @@ const dayMs = 24 * 60 * 60 * 1000
 /** Loopback, and a name for tests with a proxy, which is never asked for loopback. RFC 6761 section 6.2 reserves `.test`. */
 const servedHosts = ['localhost', '127.0.0.1', '::1', 'emulator.test']
 
+/** What an emulator serves with, and the certificate in PEM of the authority that signed it. */
+export interface Certificates {
+  readonly ca: string
+  readonly tls: KeyAndCertificate
+}
+
 /**
- * Makes a new authority and a certificate by it for loopback, `emulator.test` and the host given, valid from yesterday
- * for a month. The authority's private key is not kept: nothing else can be signed with it.
+ * Makes a new authority and a certificate by it for loopback, `emulator.test` and the names and addresses given, valid from
+ * yesterday for a year. The authority's private key is not kept: nothing else can be signed with it.
  */
-export function createLoopbackCertificate(alsoFor = 'localhost'): { ca: string; tls: KeyAndCertificate } {
+export function createLoopbackCertificate(...alsoFor: readonly string[]): Certificates {
   // A name of its own for each authority, so that one trust store can hold those of two emulators.
   const authority = newHolder(`Notification emulator CA ${randomBytes(4).toString('hex')}`)
   const server = newHolder('localhost')
-  const cert = serverCertificate(authority, server, [...new Set([...servedHosts, alsoFor])])
+  const cert = serverCertificate(authority, server, [...new Set([...servedHosts, ...alsoFor])])
   return { ca: authorityCertificate(authority), tls: { key: keyOf(server), cert } }
+}
+
+/** Whether the certificates of an earlier start are still good in a month, and for these names and addresses. */
+export function areReusable({ ca, tls }: Certificates, hosts: readonly string[]): boolean {
+  try {
+    const server = new X509Certificate(tls.cert)
+    const ends = [server, new X509Certificate(ca)].map(({ validTo }) => Date.parse(validTo))
+    const isNamed = (host: string) =>
+      (isIP(host) ? server.checkIP(host) : server.checkHost(host)) !== undefined
+    return Math.min(...ends) > Date.now() + 30 * dayMs && hosts.every(isNamed)
+  } catch {
+    return false
+  }
 }
 
 /** The subject of a certificate, with its keys. */
@@ -55,7 +74,7 @@ export function keyOf({ privateKey }: Holder): string {
 
 /** The certificate as PEM of an authority, signed by itself. */
 export function authorityCertificate(authority: Holder): string {
-  return createCertificate(authority, authority, monthFrom(Date.now() - dayMs), [
+  return createCertificate(authority, authority, yearFrom(Date.now() - dayMs), [
     extension(oid.basicConstraints, sequence(critical), critical),
     extension(oid.keyUsage, keyUsage.keyCertSignAndCrlSign, critical),
   ])
@@ -66,7 +85,7 @@ export function serverCertificate(
   signer: Holder,
   server: Holder,
   hosts: readonly string[],
-  validity: readonly [from: number, until: number] = monthFrom(Date.now() - dayMs),
+  validity: readonly [from: number, until: number] = yearFrom(Date.now() - dayMs),
 ): string {
   return createCertificate(signer, server, validity, [
     extension(oid.basicConstraints, sequence(), critical),
@@ -76,8 +95,8 @@ export function serverCertificate(
   ])
 }
 
-function monthFrom(from: number): readonly [number, number] {
-  return [from, from + 31 * dayMs]
+function yearFrom(from: number): readonly [number, number] {
+  return [from, from + 366 * dayMs]
 }
 
 /** RFC 5280 section 4.2.1.6: 2 is a DNS name, 7 an IP address. */

@@ -1,7 +1,7 @@
 /** The emulator's certificates, byte by byte: what one TLS library forgives another does not. */
 import { createHash, createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { createLoopbackCertificate } from '../../../src/emulator/https/certificate.js'
+import { areReusable, createLoopbackCertificate } from '../../../src/emulator/https/certificate.js'
 
 // Both days of the month, both hours and minutes have two digits of their own.
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2031, 8, 10, 6, 5, 4, 321) }))
@@ -91,7 +91,7 @@ function read({ ca, tls }: ReturnType<typeof createLoopbackCertificate>) {
 }
 
 describe('RFC 5280: the certificates of the emulator', () => {
-  test('the authority signs itself, may sign certificates, and is valid from yesterday for a month', () => {
+  test('the authority signs itself, may sign certificates, and is valid from yesterday for a year', () => {
     const { authority } = read(createLoopbackCertificate())
     const { publicKey } = authority
     expect(authority.subject).toMatch(/^CN=Notification emulator CA [0-9a-f]{8}$/)
@@ -99,7 +99,7 @@ describe('RFC 5280: the certificates of the emulator', () => {
     const expected = certificateWith({
       issuer: name,
       subject: name,
-      validity: ['310909060504Z', '311010060504Z'],
+      validity: ['310909060504Z', '320909060504Z'],
       publicKey,
       issuerKey: publicKey,
       extensions: [
@@ -118,7 +118,7 @@ describe('RFC 5280: the certificates of the emulator', () => {
     const expected = certificateWith({
       issuer: authority.subject.replace('CN=', ''),
       subject: 'localhost',
-      validity: ['310909060504Z', '311010060504Z'],
+      validity: ['310909060504Z', '320909060504Z'],
       publicKey: server.publicKey,
       issuerKey: authority.publicKey,
       extensions: serverExtensions(loopbackNames),
@@ -155,8 +155,20 @@ describe('the names of the server’s certificate', () => {
     expect(server.subjectAltName).toBe(`${servedHosts}, ${name}`)
   })
 
-  test('a loopback name is in it once', () => {
-    const { server } = read(createLoopbackCertificate('::1'))
-    expect(server.subjectAltName).toBe(servedHosts)
+  test('a loopback name is in it once, and others with the host', () => {
+    const { server } = read(createLoopbackCertificate('::1', 'emulator'))
+    expect(server.subjectAltName).toBe(`${servedHosts}, DNS:emulator`)
   })
+})
+
+test('certificates of an earlier start are reusable until a month before their end, for the names in them', () => {
+  const certificates = createLoopbackCertificate('emulator')
+  expect(areReusable(certificates, ['localhost', '::1', 'emulator'])).toBe(true)
+  expect(areReusable(certificates, ['emulator', 'other'])).toBe(false)
+  expect(areReusable(certificates, ['10.0.0.1'])).toBe(false)
+  expect(areReusable({ ...certificates, ca: 'damaged' }, [])).toBe(false)
+  vi.setSystemTime(Date.UTC(2032, 7, 10, 6, 5, 3))
+  expect(areReusable(certificates, [])).toBe(true)
+  vi.setSystemTime(Date.UTC(2032, 7, 10, 6, 5, 5))
+  expect(areReusable(certificates, [])).toBe(false)
 })

@@ -1,0 +1,23 @@
+/** The buttons and fields of the page. Forms post what is in them, all of it as text. */
+import { type Html, html } from './html.js'
+
+export function actionButton(action: string, fields: object, label: string, kind = ''): Html {
+  const values = Object.entries(fields).map(([name, value]) => hidden(name, value))
+  return html`<form class="inline" action="api/${action}">${values}<button class="button ${kind}">${label}</button></form>`
+}
+
+/** The text comes when it is asked for: a page that hides secrets has none, not even for the clipboard. */
+export function copyButton(name: string, label: string, kind = ''): Html {
+  return html`<a class="button ${kind}" href="copy/${name}" data-copy>${label}</a>`
+}
+
+/** A field that nobody sees. */
+export function hidden(name: string, value: unknown): Html {
+  return html`<input type="hidden" name="${name}" value="${value}">`
+}
+
+export function select(name: string, label: string, options: Readonly<Record<string, string>>): Html {
+  return html`<label>${label}<select name="${name}">${Object.entries(options).map(
+    ([value, text]) => html`<option value="${value}">${text}</option>`,
+  )}</select></label>`
+}

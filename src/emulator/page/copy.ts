@@ -1,0 +1,49 @@
+/** What the page copies, with its secrets: it is there to be run. */
+import { variablesOf } from './forms.js'
+import type { PageHost } from './host.js'
+import { program } from './program.js'
+import type { SentEvent } from './rows.js'
+
+/** @param name - as `copyButton` has it */
+export function textToCopy(host: PageHost, name: string): string | undefined {
+  if (name === 'program') return program
+  const variables = Object.entries(variablesOf(host)).map(([variable, value]) => `${variable}=${value}\n`)
+  if (name === 'variables') return variables.join('')
+  const [part, number] = name.split('-')
+  const event = host.activity.event(Number(number))
+  if (event === undefined || !('request' in event)) return undefined
+  if (part === 'curl') return curlOf(event, host)
+  if (part === 'body') return event.request.body
+  return part === 'answer' ? event.request.answer?.body : undefined
+}
+
+/** Headers that curl writes itself. */
+const ownHeaders = ['connection', 'content-length', 'host', 'transfer-encoding']
+
+function curlOf({ kind, request }: SentEvent, { emulator, environment }: PageHost): string {
+  // Joined as text: read as a reference, a target such as `//api` would name another host, which would get the secrets.
+  const url = new URL(kind === 'request' ? emulator.baseUrl + request.path : request.callbackUrl)
+  const method = kind === 'request' ? request.method : 'POST'
+  const caFile = environment.NOTIFICATION_CA_FILE ?? 'emulator-ca.pem'
+  const parts = [
+    // Otherwise curl reads brackets and braces of an address as a pattern.
+    `curl --globoff --include --request ${method} ${quoted(url.href)}`,
+    // The emulator's certificate is also that of the receivers of tests. What else curl trusts is replaced by the file.
+    ...(isOurs(url, emulator.baseUrl) ? [`--cacert ${quoted(caFile)}`] : []),
+    ...Object.entries(request.headers)
+      .filter(([name]) => !ownHeaders.includes(name.toLowerCase()))
+      // curl omits a header without a value, unless it ends with a semicolon.
+      .map(([name, value]) => `--header ${quoted(value === '' ? `${name};` : `${name}: ${value}`)}`),
+    ...(request.body === '' ? [] : [`--data-raw ${quoted(request.body)}`]),
+  ]
+  return parts.join(' \\\n  ')
+}
+
+function isOurs({ protocol, hostname }: URL, baseUrl: string): boolean {
+  const hosts = ['localhost', '127.0.0.1', '[::1]', new URL(baseUrl).hostname]
+  return protocol === 'https:' && hosts.includes(hostname)
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`
+}

@@ -1,0 +1,136 @@
+/** What is open beside the lists: a request, a callback, a subscription or a form. */
+import { parseJson } from '../../shared/validation.js'
+import type { RecordedAnswer, TimeLineEvent } from '../activity.js'
+import { faultInWords } from '../faults.js'
+import { clock, endReasons, isFailed, toneOf } from '../words.js'
+import { actionButton, copyButton } from './controls.js'
+import { faultForm, guideOf, sendForm } from './forms.js'
+import type { View } from './host.js'
+import { type Html, html } from './html.js'
+import { dots, eventRow, outcomeOf, reasonOf, type SentEvent, subscriptionIdOf, titleOf } from './rows.js'
+import type { Pairs } from './secrets.js'
+
+export function openedOf(view: View): Html | undefined {
+  const [kind, id = ''] = view.open.split('-')
+  if (kind === 'connect') return html`<h2>Connect a client</h2>${guideOf(view)}`
+  if (kind === 'send') return sendForm(view, id)
+  if (kind === 'faults') return faultForm(view)
+  if (kind === 'subscription') return subscriptionDetails(Number(id), view)
+  if (kind !== 'event') return undefined
+  const event = view.host.activity.event(Number(id))
+  if (event === undefined) {
+    return html`<h2>Gone</h2><p class="muted">The emulator keeps the newest 1,000 of each kind, and nothing of an earlier start.</p>`
+  }
+  if (event.kind === 'ended') return subscriptionDetails(event.subscription.subscriptionId, view)
+  if (event.kind !== 'tokens-revoked') return sentDetails(event, view)
+  return html`<h2>${titleOf(event)}</h2><p class="muted">Every token issued before is refused with 401. A client that requests another one goes on.</p>`
+}
+
+function sentDetails(event: SentEvent, view: View): Html {
+  const { number, kind, request } = event
+  const { activity, emulator } = view.host
+  const { startedAt, fault, answer } = request
+  const isCallback = kind === 'callback'
+  const reason = reasonOf(event)
+  const isWhole = request.bodyLength === request.body.length
+  const subscriptionId = isCallback
+    ? request.subscriptionId
+    : (request.subscriptionId ?? request.refusal?.subscriptionId)
+  const isActive = emulator.subscriptions.some((each) => each.subscriptionId === subscriptionId)
+  const isOneOfSeveral =
+    isCallback &&
+    activity.callbacks.some(
+      (each) => each.notificationId === request.notificationId && each.id !== request.id,
+    )
+  return html`
+    <h2>${titleOf(event)}</h2>
+    <p>${outcomeOf(request)} <span class="muted">${new Date(startedAt).toISOString().slice(0, 10)} ${clock(startedAt)}</span></p>
+    ${fault && html`<p class="notice warning">An injected fault: ${faultInWords(fault)}.</p>`}
+    ${reason && html`<p class="notice ${isFailed(request) ? 'bad' : toneOf(request)}">${reason}</p>`}
+    ${isCallback && fault === undefined && isFailed(request) && parametersSent(request.headers, view)}
+    <p><code>${isCallback ? `POST ${view.secrets.url(request.callbackUrl)}` : `${request.method} ${view.secrets.url(request.path)}`}</code></p>
+    <div class="buttons">
+      ${isCallback && isActive && isWhole && actionButton('resend', { event: number }, 'Resend', 'primary')}
+      ${isCallback && html`<a class="button" href="${view.linkTo({ open: `send-${number}` })}">Change and send…</a>`}
+      ${isWhole && copyButton(`curl-${number}`, 'Copy as curl')}
+      ${subscriptionId !== undefined && html`<a class="button" href="${view.linkTo({ open: `subscription-${subscriptionId}` })}">Subscription #${subscriptionId}</a>`}
+      ${isOneOfSeveral && html`<a class="button" href="${view.linkTo({ q: request.notificationId })}">All callbacks of this notification</a>`}
+    </div>
+    ${isCallback && !isActive && html`<p>Subscription #${subscriptionId} has ended: nothing is sent to it any more.</p>`}
+    ${part(isCallback ? "The receiver's answer" : "The emulator's answer", `answer-${number}`, answer, view, answerBody)}
+    ${part(isCallback ? `The callback for ${request.username}` : 'The request', `body-${number}`, request, view, isCallback ? answerBody : requestBody)}`
+}
+
+/** Most failures are a wrong secret. */
+function parametersSent({ 'content-type': _, ...parameters }: Pairs, { secrets }: View): Html {
+  return Object.keys(parameters).length === 0
+    ? html`<p class="warning">Sent without a parameter: a receiver that checks a secret refuses it.</p>`
+    : html`<p class="muted">Sent with the parameters</p>${pairsOf(secrets.pairs(parameters))}`
+}
+
+/** Headers and body: the body says more. */
+function part(
+  title: string,
+  name: string,
+  sent: RecordedAnswer | undefined,
+  view: View,
+  bodyOf: (sent: RecordedAnswer, view: View) => Html,
+): Html {
+  if (sent === undefined) return html`<h3>${title}</h3><p class="muted">No complete answer.</p>`
+  const { headers, body, bodyLength } = sent
+  return html`<h3>${title} ${body !== '' && copyButton(name, 'Copy', 'small')}</h3>
+    ${body === '' ? html`<p class="muted">No body.</p>` : bodyOf(sent, view)}
+    ${bodyLength > body.length && html`<p class="muted">Only the beginning is kept, of ${bodyLength} characters.</p>`}
+    ${pairsOf(view.secrets.pairs(headers))}`
+}
+
+function requestBody({ headers, body }: RecordedAnswer, { secrets }: View): Html {
+  const fields = secrets.fields(headers, body)
+  return fields === undefined ? html`<pre>${secrets.text(body)}</pre>` : pairsOf(fields)
+}
+
+/** Indented if it is JSON. */
+function answerBody({ body }: RecordedAnswer, { secrets }: View): Html {
+  // If so many are nested, the indentation itself would be long.
+  const json = (body.match(/[[{]/g)?.length ?? 0) > 1_000 ? undefined : parseJson(body)
+  return html`<pre>${secrets.answer(json === undefined ? body : JSON.stringify(json, undefined, 2))}</pre>`
+}
+
+function pairsOf(pairs: Pairs): Html {
+  return html`<dl>${Object.entries(pairs).map(
+    ([name, value]) => html`<div><dt>${name}</dt><dd>${value === '' ? 'empty' : value}</dd></div>`,
+  )}</dl>`
+}
+
+function subscriptionDetails(id: number, view: View): Html {
+  const { activity, emulator } = view.host
+  const story = activity.events.reverse().filter((event) => subscriptionIdOf(event) === id)
+  const end = story.find(
+    (event): event is Extract<TimeLineEvent, { kind: 'ended' }> => event.kind === 'ended',
+  )
+  const active = emulator.subscriptions.find((each) => each.subscriptionId === id)
+  const subscription = active ?? end?.subscription
+  if (subscription === undefined)
+    return html`<h2>Gone</h2><p class="muted">There is no subscription #${id} here.</p>`
+  const { notificationTypes, usernames, callbackUrl, parameters } = subscription
+  const fault = { operation: 'callback', fault: '{"status":503}', times: '1', subscriptionId: id }
+  return html`
+    <h2>Subscription #${id}</h2>
+    <p class="muted">${notificationTypes.join(', ')} of ${usernames.slice(0, 50).join(', ')}${usernames.length > 50 && ` and ${usernames.length - 50} more`}</p>
+    <p><code>${view.secrets.url(callbackUrl)}</code></p>
+    ${
+      active === undefined
+        ? html`<p class="notice ${end?.reason === 'three-failures' && 'bad'}">It ended because ${end && endReasons[end.reason]}.</p>`
+        : html`<p>${dots(active.consecutiveFailures)} ${active.consecutiveFailures} of 3 callbacks failed: three in a row end it</p>
+          <div class="buttons">
+            <a class="button primary" href="${view.linkTo({ open: `send-${id}s` })}">Send a notification…</a>
+            ${actionButton('inject', fault, 'Fail its next callback')}
+            ${actionButton('end', { subscriptionId: id }, 'End it', 'bad')}
+          </div>`
+    }
+    <h3>Its time line</h3>
+    <ol class="links">${story.slice(0, 50).map((event) => eventRow(event, view, 'its-'))}</ol>
+    <a class="button small" href="${view.linkTo({ q: `#${id}` })}">Show only its events</a>
+    <h3>Parameters, sent as headers of each callback</h3>
+    ${pairsOf(view.secrets.pairs(parameters))}`
+}

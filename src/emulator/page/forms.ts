@@ -1,0 +1,96 @@
+/** What a person sends, injects and connects. */
+import { documentedNotificationTypes, notificationTypes } from '../../notification-types.js'
+import { parseJson } from '../../shared/validation.js'
+import { injectedInWords } from '../faults.js'
+import { clientVariables } from '../words.js'
+import { actionButton, copyButton, select } from './controls.js'
+import type { PageHost, View } from './host.js'
+import { type Html, html } from './html.js'
+import { program } from './program.js'
+
+/** @param from - the event whose notification is in the form, or with an `s` the subscription to send to */
+export function sendForm({ host: { activity, emulator } }: View, from: string): Html {
+  const { subscriptions } = emulator
+  const event = activity.event(Number(from))
+  const callback = event?.kind === 'callback' ? event.request : undefined
+  const subscription =
+    subscriptions.find(({ subscriptionId }) => `${subscriptionId}s` === from) ?? subscriptions[0]
+  const [category = 'behavioral'] = subscription?.notificationTypes ?? []
+  const sample = category === 'behavioral' ? 'lowEnergyAgentOpened' : documentedNotificationTypes[category][0]
+  const { type = sample, username = subscription?.usernames[0] ?? 'alice' } = callback ?? {}
+  const { payload = undefined } = Object(Object(parseJson(callback?.body ?? '')).notification)
+  const types = Object.values(documentedNotificationTypes).flat()
+  const users = [...new Set(subscriptions.slice(0, 200).flatMap(({ usernames }) => usernames.slice(0, 20)))]
+  const categories = Object.fromEntries(notificationTypes.map((each) => [each, each]))
+  const list = (id: string, values: readonly string[]) =>
+    html`<datalist id="${id}">${values.map((value) => html`<option value="${value}">`)}</datalist>`
+  return html`<h2>Send a notification</h2>
+    <form class="fields" action="api/notify">
+      <label>User<input name="username" value="${username}" list="users" required autocomplete="off"></label>
+      <label>Type<input name="type" value="${type}" list="types" required autocomplete="off"></label>
+      ${select('category', 'To subscriptions for', { '': 'what brings this type', ...categories })}
+      <label>Payload<textarea name="payload" rows="8" spellcheck="false" placeholder="The documented sample, or {} where none is documented">${payload && JSON.stringify(payload, undefined, 2)}</textarea></label>
+      <div><button class="button primary">Send</button></div>
+      ${list('users', users)}${list('types', types)}
+    </form>`
+}
+
+const operations = {
+  callback: 'Callbacks',
+  create: 'Create requests',
+  update: 'Update requests',
+  unsubscribe: 'Unsubscribe requests',
+  token: 'Token requests',
+}
+
+const faults = {
+  '{"status":503}': 'get 503',
+  '{"status":500}': 'get 500',
+  '{"status":401}': 'get 401',
+  '{"status":404}': 'get 404',
+  '{"status":429,"headers":{"retry-after":"2"}}': 'get 429 (not callbacks)',
+  '{"reset":"before-processing"}': 'lose the connection before they take effect',
+  '{"reset":"after-processing"}': 'take effect and lose the answer',
+  '{"delayMs":2000}': 'get the answer 2 s late',
+  '{"delayMs":10000}': 'get the answer 10 s late',
+  '{"malformedBody":true}': 'get half a body (not callbacks)',
+}
+
+const times = { 1: 'once', 2: '2 times', 3: '3 times: ends a subscription', Infinity: 'until cleared' }
+
+export function faultForm({ host }: View): Html {
+  const injected = host.faults.list()
+  return html`<h2>Inject a fault</h2>
+    <form class="fields" action="api/inject">
+      ${select('operation', 'What fails', operations)}
+      ${select('fault', 'How they fail', faults)}
+      ${select('times', 'How often', times)}
+      <label>Only callbacks of subscription<input name="subscriptionId" type="number" min="1" placeholder="any"></label>
+      <div><button class="button primary">Inject</button></div>
+    </form>
+    <h3>Injected</h3>
+    ${injected.length === 0 ? html`<p class="muted">None. Fail three callbacks of one subscription to see it end.</p>` : html`<ul>${injected.map((fault) => html`<li>${injectedInWords(fault)}</li>`)}</ul>${actionButton('clear', {}, 'Clear all')}`}
+    <h3>Tokens</h3>
+    <p class="muted">Refuses every access token issued until now, to see your client request another one.</p>
+    ${actionButton('revoke-tokens', {}, 'Revoke tokens')}`
+}
+
+export function variablesOf({ emulator, environment }: PageHost): Readonly<Record<string, string>> {
+  return { ...clientVariables(emulator, 'emulator-ca.pem'), ...environment }
+}
+
+/** What to do first: the same that README says, and the terminal. */
+export function guideOf({ host, secrets }: View): Html {
+  const { envFile } = host
+  const lines = Object.entries(secrets.pairs(variablesOf(host))).map(([name, value]) => `${name}=${value}\n`)
+  return html`
+    <p>1. ${
+      envFile === undefined
+        ? html`Put these lines into <code>.env</code>, and save <a href="ca.pem" download>the certificate of the emulator's authority</a> beside it.`
+        : html`The file <code>${envFile}</code> is written: it has these lines.`
+    } ${copyButton('variables', 'Copy', 'small')}</p>
+    <pre>${lines}</pre>
+    <p>2. Save this program as <code>app.mjs</code>, and run <code>node --env-file=${envFile ?? '.env'} app.mjs</code>. ${copyButton('program', 'Copy', 'small')}</p>
+    <pre>${program}</pre>
+    <p>3. <a href="?open=send">Send a notification.</a></p>`
+}

@@ -1,0 +1,141 @@
+/** The rows of the time line and of the subscriptions, and the words in them. */
+import { isUnauthorized } from '../../shared/statuses.js'
+import type { RecordedRequest, TimeLineEvent } from '../activity.js'
+import { faultInWords } from '../faults.js'
+import type { SubscriptionRecord } from '../service/subscription-store.js'
+import { clock, durationInWords, endReasons, injectedFault, isFailed, toneOf } from '../words.js'
+import type { View } from './host.js'
+import { type Html, html } from './html.js'
+
+/** A request or a callback. */
+export type SentEvent = Extract<TimeLineEvent, { request: object }>
+type EndedEvent = Extract<TimeLineEvent, { kind: 'ended' }>
+
+export interface SubscriptionRow {
+  readonly subscription: SubscriptionRecord
+  /** Missing for an active one. */
+  readonly reason?: EndedEvent['reason']
+}
+
+export function subscriptionIdOf(event: TimeLineEvent): number | undefined {
+  if (event.kind === 'tokens-revoked') return undefined
+  return event.kind === 'ended' ? event.subscription.subscriptionId : event.request.subscriptionId
+}
+
+/** Whether an event is bad news: an error, a status from 400 on, or a subscription that three failures ended. */
+export function isFailure(event: TimeLineEvent): boolean {
+  if (event.kind === 'tokens-revoked') return false
+  return event.kind === 'ended' ? event.reason === 'three-failures' : isFailed(event.request)
+}
+
+export function titleOf(event: TimeLineEvent): string {
+  switch (event.kind) {
+    case 'request': {
+      const { operation, method, path } = event.request
+      return operation === 'unknown' ? `${method} ${path}` : operation
+    }
+    case 'callback':
+      return event.request.type
+    case 'ended':
+      return `Subscription #${event.subscription.subscriptionId} ended`
+    case 'tokens-revoked':
+      return 'Access tokens revoked'
+  }
+}
+
+/** Why it failed: what the answer says, or why there is none. */
+export function reasonOf({ kind, request }: SentEvent): string | undefined {
+  const { error, answer, status = 0 } = request
+  const refusal = kind === 'request' ? request.refusal?.message : undefined
+  if (refusal !== undefined || !isFailed(request)) return refusal
+  if (error?.startsWith(injectedFault)) return undefined
+  const said = answer?.body
+    .replace(/<[^<>]*>/g, ' ')
+    .replace(/\s+/g, ' ')
+    .trim()
+    .slice(0, 200)
+  // The receiver of this package answers a wrong secret without a body.
+  const where =
+    kind === 'callback' && isUnauthorized(status) ? ": see callback.refused in the receiver's log" : ''
+  return said || (error && error + where)
+}
+
+export function dots(failures: number): Html {
+  const words = `${failures} of 3 callbacks failed`
+  return html`<span class="dots" role="img" aria-label="${words}" title="${words}">${[0, 1, 2].map(
+    (index) => html`<i class="${index < failures && 'failed'}"></i>`,
+  )}</span>`
+}
+
+export function subscriptionRow({ subscription, reason }: SubscriptionRow, view: View): Html {
+  const { subscriptionId, usernames, notificationTypes, callbackUrl, consecutiveFailures } = subscription
+  const place = `subscription-${subscriptionId}`
+  return html`<li><a class="row" id="${place}" href="${view.linkTo({ open: place })}" aria-current="${String(view.open === place)}">
+    <span>${namesOf(usernames)} <span class="id">#${subscriptionId}</span></span>
+    ${reason === undefined ? dots(consecutiveFailures) : html`<span class="muted">ended</span>`}
+    <span class="about">${reason && html`<span class="${reason === 'three-failures' && 'bad'}">${endReasons[reason]}</span><br>`}${notificationTypes.join(', ')} → ${addressOf(callbackUrl, view)}</span>
+  </a></li>`
+}
+
+const glyphs = { request: '↙', callback: '↗', ended: '⊘', 'tokens-revoked': '⟲' } as const
+
+/** @param idPrefix - an event may be in two lists */
+export function eventRow(event: TimeLineEvent, view: View, idPrefix = ''): Html {
+  const { number, kind } = event
+  const place = `event-${number}`
+  const at = 'request' in event ? event.request.startedAt : event.at
+  const id = subscriptionIdOf(event)
+  return html`<li><a class="row event" id="${idPrefix + place}" href="${view.linkTo({ open: place })}" aria-current="${String(view.open === place)}">
+    <span class="glyph ${kind} ${kind === 'ended' && isFailure(event) && 'bad'}" role="img" aria-label="${kind}">${glyphs[kind]}</span>
+    <span>${titleOf(event)} ${kind !== 'ended' && id !== undefined && html`<span class="id">#${id}</span>`}</span>
+    ${'request' in event ? outcomeOf(event.request) : html`<span></span>`}
+    <span class="about"><time>${clock(at)}</time> ${aboutOf(event, view)}</span>
+  </a></li>`
+}
+
+function aboutOf(event: TimeLineEvent, view: View): unknown {
+  if (event.kind === 'tokens-revoked') return 'every token issued until then is refused with 401'
+  if (event.kind === 'ended')
+    return html`<span class="${isFailure(event) && 'bad'}">${endReasons[event.reason]}</span>`
+  const { fault } = event.request
+  const reason = reasonOf(event)
+  return [
+    event.kind === 'callback' && `for ${event.request.username} · `,
+    fault && html`<span class="warning">fault: ${faultInWords(fault)}</span> · `,
+    reason !== undefined
+      ? html`<span class="${isFailure(event) && 'bad'}">${reason}</span>`
+      : event.kind === 'callback'
+        ? addressOf(event.request.callbackUrl, view)
+        : requestInWords(event.request, view),
+  ]
+}
+
+function requestInWords({ operation, method, path, headers, body }: RecordedRequest, view: View): unknown {
+  if (operation !== 'create') return `${method} ${path}`
+  const {
+    username = '',
+    notification_type = '',
+    callback_url = '',
+  } = view.secrets.fields(headers, body) ?? {}
+  return [`${namesOf(username.split(','))} · ${notification_type} → `, addressOf(callback_url, view)]
+}
+
+/** An address that breaks between its parts if it does not fit into a line. Almost all begin with `https:`. */
+function addressOf(url: string, { secrets }: View): Html[] {
+  const parts = secrets
+    .url(url)
+    .replace(/^https:\/\//, '')
+    .split(/(?<=\w[/?&=]|\/\/)/)
+  return parts.map((part) => html`${part}<wbr>`)
+}
+
+function namesOf(names: readonly string[]): string {
+  return names.length <= 3 ? names.join(', ') : `${names[0]} and ${names.length - 1} more`
+}
+
+export function outcomeOf(request: SentEvent['request']): Html {
+  const { status, durationMs } = request
+  const text = status ?? (durationMs === undefined ? 'waiting' : 'no answer')
+  return html`<span class="outcome"><span class="status ${toneOf(request)}">${text}</span>
+    <small class="muted">${durationMs !== undefined && durationInWords(durationMs)}</small></span>`
+}
