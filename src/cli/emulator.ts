@@ -49,7 +49,7 @@ shows them. Writes the variables for your app into a file, and prints one line f
       ...reusableCertificate(earlier),
       port: Number(flags.port ?? earlier?.port ?? 0),
       host: flags.host,
-      page: { port: Number(flags['page-port'] ?? 0), environment: own },
+      page: { port: Number(flags['page-port'] ?? 0), environment: own, envFile: envFileIn(folder) },
       callbackCa,
     }).catch((error) => throwAboutFlags(error, folder))
 

@@ -5,7 +5,7 @@ import { withoutQuery } from '../shared/addresses.js'
 import { excerpt } from '../shared/text.js'
 import type { Terminal } from './terminal.js'
 
-const colours = { good: 'green', bad: 'red', neutral: 'cyan', pending: 'yellow' } as const
+const colours = { good: 'green', bad: 'red', neutral: 'cyan', waiting: 'yellow' } as const
 
 /** Prints every later event. */
 export function printEvents(emulator: Emulator, terminal: Terminal): void {

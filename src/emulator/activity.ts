@@ -1,12 +1,12 @@
-/** The history of an emulator's newest events, and the listeners for each event. */
+/** The time line of an emulator: its newest events, and the listeners for each. */
 import { EventEmitter } from 'node:events'
 import { callLogged, consoleLogOf } from '../logger.js'
 import { invalidRequest } from '../shared/validation.js'
 import type { CallbackFault, EmulatorOperation, Fault } from './faults.js'
 import type { EndReason, SubscriptionChange, SubscriptionRecord } from './service/subscription-store.js'
 
-/** Headers and body of a request, a callback or an answer. Nothing is redacted. */
-export interface RecordedMessage {
+/** What came back for a request or a callback. Nothing is redacted. */
+export interface RecordedAnswer {
   /** The headers; received ones by lower-case name. */
   readonly headers: Readonly<Record<string, string>>
   /** The body as text, its first 16,384 characters. */
@@ -15,31 +15,19 @@ export interface RecordedMessage {
   readonly bodyLength: number
 }
 
-/** What was sent, and how it ended. Nothing is redacted. */
-export interface RecordedExchange extends RecordedMessage {
-  /** Counts requests, and callbacks, from 1. Entries before the first of the list were dropped. */
+/** A request that arrived, with credentials and tokens as they were sent, and how it ended. Nothing is redacted. */
+export interface RecordedRequest extends RecordedAnswer {
+  /** Counts requests, and callbacks, from 1. What came before the first of the list was dropped. */
   readonly id: number
   /** When it began, in milliseconds since 1970. */
   readonly startedAt: number
-  /** Status of the answer, if there was one. */
-  readonly status?: number
-  /** The answer, if it arrived completely. */
-  readonly answer?: RecordedMessage
-  /** Why there was no answer, or why a callback failed, as a sentence. */
-  readonly error?: string
-  /** How long the answer took, in milliseconds; missing until then. */
-  readonly durationMs?: number
-}
-
-/** A request that arrived, with credentials and tokens as they were sent. */
-export interface RecordedRequest extends RecordedExchange {
   /** `unknown` for a path or method that the service does not have. */
   readonly operation: EmulatorOperation | 'unknown'
   /** The HTTP method. */
   readonly method: string
   /** Path and query, as sent. */
   readonly path: string
-  /** The subscription that the request created or names, or that is in its way. */
+  /** The subscription that the request created or names. */
   readonly subscriptionId?: number
   /** The injected fault of this request. */
   readonly fault?: Fault
@@ -49,14 +37,25 @@ export interface RecordedRequest extends RecordedExchange {
     readonly code: string
     /** The reason as a sentence. */
     readonly message: string
+    /** The subscription that is in the way of a create. */
+    readonly subscriptionId?: number
   }
+  /** Status of the answer, if there was one. */
+  readonly status?: number
+  /** The answer, if it arrived completely. */
+  readonly answer?: RecordedAnswer
+  /** Why there was no answer, or why a callback failed, as a sentence. */
+  readonly error?: string
+  /** How long the answer took, in milliseconds; missing until then. */
+  readonly durationMs?: number
 }
 
 /**
  * A callback that was sent, with the associated values as they were sent. `error` is missing if the callback succeeded;
  * everything but a complete answer with 2xx in time is a failure.
  */
-export interface RecordedCallback extends RecordedExchange {
+export interface RecordedCallback
+  extends Omit<RecordedRequest, 'operation' | 'method' | 'path' | 'subscriptionId' | 'fault' | 'refusal'> {
   /** The subscription that the callback was for. */
   readonly subscriptionId: number
   /** Where the callback went. */
@@ -86,22 +85,22 @@ export interface EmulatorEvents {
   readonly ended: readonly [subscription: SubscriptionRecord, reason: EndReason]
 }
 
-type Begun<Recorded> = Omit<
-  Recorded,
+type Begun<Request> = Omit<
+  Request,
   'id' | 'startedAt' | 'bodyLength' | 'status' | 'answer' | 'error' | 'durationMs'
 >
 
-/** An event in the time line, by its number, which counts from 1. A changed one, such as a request in flight, is replaced. */
-export type HistoryEntry = { readonly number: number } & HistoryEvent
+/** A line of the time line, by its number, which counts from 1. A changed one, such as a request in flight, is replaced. */
+export type TimeLineEvent = { readonly number: number } & WhatHappened
 
-type HistoryEvent =
-  | { readonly kind: 'request'; readonly record: RecordedRequest }
-  | { readonly kind: 'callback'; readonly record: RecordedCallback }
+type WhatHappened =
+  | { readonly kind: 'request'; readonly request: RecordedRequest }
+  | { readonly kind: 'callback'; readonly request: RecordedCallback }
   | (Extract<SubscriptionChange, { kind: 'ended' }> & { readonly at: number })
   | { readonly kind: 'tokens-revoked'; readonly at: number }
 
-/** Entries of each kind that are kept. */
-const keptEntries = 1_000
+/** Events of each kind that are kept. */
+const keptEvents = 1_000
 const keptCharacters = 16 * 1024
 
 const log = consoleLogOf(undefined)
@@ -109,23 +108,23 @@ const log = consoleLogOf(undefined)
 const eventNames: readonly (keyof EmulatorEvents)[] = ['request', 'callback', 'created', 'ended']
 
 export class Activity {
-  readonly #history = new Map<number, HistoryEntry>()
-  readonly #numbers = new Map<HistoryEvent['kind'], number[]>()
+  readonly #events = new Map<number, TimeLineEvent>()
+  readonly #numbers = new Map<WhatHappened['kind'], number[]>()
   readonly #counts = { token: 0, create: 0, update: 0, unsubscribe: 0, unknown: 0 }
   readonly #emitter = new EventEmitter().setMaxListeners(0)
-  readonly #lastIds = { entry: 0, request: 0, callback: 0 }
+  readonly #lastIds = { event: 0, request: 0, callback: 0 }
 
   /** Records a request with a cut body. Call the returned function with how it ended. */
   beginRequest(request: Begun<RecordedRequest>): (ended: Partial<RecordedRequest>) => void {
     this.#counts[request.operation]++
     const begun = { ...request, ...this.#begun('request', request.body) }
-    return this.#follow((ended) => ({ kind: 'request', record: { ...begun, ...ended } }))
+    return this.#follow((ended) => ({ kind: 'request', request: { ...begun, ...ended } }))
   }
 
   /** Records a callback in the same way. */
   beginCallback(callback: Begun<RecordedCallback>): (ended: Partial<RecordedCallback>) => void {
     const begun = { ...callback, ...this.#begun('callback', callback.body) }
-    return this.#follow((ended) => ({ kind: 'callback', record: { ...begun, ...ended } }))
+    return this.#follow((ended) => ({ kind: 'callback', request: { ...begun, ...ended } }))
   }
 
   subscriptionChanged(change: SubscriptionChange): void {
@@ -140,19 +139,19 @@ export class Activity {
     this.#add({ kind: 'tokens-revoked', at: Date.now() })
   }
 
-  /** An entry, an active subscription or the pending faults changed. */
+  /** An event, an active subscription or the injected faults changed. */
   changed(): void {
     this.#emitter.emit('changed')
   }
 
   /** The kept requests, the newest last. */
   get requests(): RecordedRequest[] {
-    return this.history.flatMap((entry) => (entry.kind === 'request' ? [entry.record] : []))
+    return this.events.flatMap((event) => (event.kind === 'request' ? [event.request] : []))
   }
 
   /** The kept callbacks, the newest last. */
   get callbacks(): RecordedCallback[] {
-    return this.history.flatMap((entry) => (entry.kind === 'callback' ? [entry.record] : []))
+    return this.events.flatMap((event) => (event.kind === 'callback' ? [event.request] : []))
   }
 
   get requestCounts(): RequestCounts {
@@ -160,12 +159,12 @@ export class Activity {
   }
 
   /** The last 1,000 events of each kind, in order of their beginning. */
-  get history(): HistoryEntry[] {
-    return [...this.#history.values()]
+  get events(): TimeLineEvent[] {
+    return [...this.#events.values()]
   }
 
-  entry(number: number): HistoryEntry | undefined {
-    return this.#history.get(number)
+  event(number: number): TimeLineEvent | undefined {
+    return this.#events.get(number)
   }
 
   /** Calls `watcher` at every change, until the returned function is called. */
@@ -198,32 +197,32 @@ export class Activity {
     return { ...beginningOf(body), id: ++this.#lastIds[kind], startedAt: Date.now() }
   }
 
-  #follow<Recorded>(eventOf: (ended: Partial<Recorded>) => HistoryEvent): (ended: Partial<Recorded>) => void {
+  #follow<Request>(eventOf: (ended: Partial<Request>) => WhatHappened): (ended: Partial<Request>) => void {
     const number = this.#add(eventOf({}))
     const startedSince = performance.now()
     return (ended) => {
       const durationMs = Math.round(performance.now() - startedSince)
-      const entry = { number, ...eventOf({ ...ended, durationMs }) }
-      if (this.#history.has(number)) this.#history.set(number, entry)
+      const event = { number, ...eventOf({ ...ended, durationMs }) }
+      if (this.#events.has(number)) this.#events.set(number, event)
       this.changed()
-      if (entry.kind === 'request') this.#emit('request', entry.record)
-      if (entry.kind === 'callback') this.#emit('callback', entry.record)
+      if (event.kind === 'request') this.#emit('request', event.request)
+      if (event.kind === 'callback') this.#emit('callback', event.request)
     }
   }
 
-  #add(event: HistoryEvent): number {
-    const number = ++this.#lastIds.entry
+  #add(event: WhatHappened): number {
+    const number = ++this.#lastIds.event
     const numbers = this.#numbers.get(event.kind) ?? []
     this.#numbers.set(event.kind, numbers)
     numbers.push(number)
-    if (numbers.length > keptEntries) this.#history.delete(numbers.shift() ?? 0)
-    this.#history.set(number, { number, ...event })
+    if (numbers.length > keptEvents) this.#events.delete(numbers.shift() ?? 0)
+    this.#events.set(number, { number, ...event })
     this.changed()
     return number
   }
 }
 
-type Body = Pick<RecordedMessage, 'body' | 'bodyLength'>
+type Body = Pick<RecordedAnswer, 'body' | 'bodyLength'>
 
 export function beginningOf(body: string): Body {
   // Copied, because a slice keeps the whole text in memory.

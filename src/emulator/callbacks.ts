@@ -4,13 +4,14 @@ import { createSecureContext, rootCertificates } from 'node:tls'
 import pLimit, { type LimitFunction } from 'p-limit'
 import { Agent, request } from 'undici'
 import { TimeoutError } from '../errors.js'
+import { loopbackHost } from '../shared/addresses.js'
 import { isSuccess } from '../shared/statuses.js'
 import { messageOf } from '../shared/text.js'
 import { type RecordedCallback, readBeginning } from './activity.js'
 import type { CallbackFault } from './faults.js'
 import type { OutgoingNotification } from './notification.js'
 import type { EmulatorParts } from './service/service.js'
-import { injectedFault } from './words.js'
+import { injectedFault, notInTls } from './words.js'
 
 /** The outcome of one callback. */
 export interface CallbackResult extends Pick<RecordedCallback, 'subscriptionId' | 'callbackUrl' | 'status'> {
@@ -30,7 +31,7 @@ interface CallbacksParts extends EmulatorParts {
 }
 
 type Headers = Readonly<Record<string, string>>
-type Content = Pick<RecordedCallback, 'headers' | 'body'>
+type Sent = Pick<RecordedCallback, 'headers' | 'body'>
 type About = Pick<RecordedCallback, 'subscriptionId' | 'callbackUrl' | 'notificationId' | 'type' | 'username'>
 type Attempt = Pick<CallbackResult, 'status' | 'error'>
 
@@ -77,7 +78,7 @@ export class Callbacks {
   }
 
   /** One callback. Its content is made when it is sent, because a parameter may change until then. */
-  async #deliver(callback: About, contentFor: (parameters: Headers) => Content): Promise<CallbackResult> {
+  async #deliver(callback: About, contentFor: (parameters: Headers) => Sent): Promise<CallbackResult> {
     const { store } = this.#parts
     const { subscriptionId, callbackUrl } = callback
     const { origin } = new URL(callbackUrl)
@@ -89,7 +90,7 @@ export class Callbacks {
     return { subscriptionId, callbackUrl, ...attempt, subscriptionEnded }
   }
 
-  async #call(callback: About, contentFor: (parameters: Headers) => Content): Promise<Attempt> {
+  async #call(callback: About, contentFor: (parameters: Headers) => Sent): Promise<Attempt> {
     const { store, faults, activity } = this.#parts
     const { subscriptionId, callbackUrl } = callback
     const subscription = store.get(subscriptionId)
@@ -107,7 +108,7 @@ export class Callbacks {
 
   async #post(
     callbackUrl: string,
-    { headers, body }: Content,
+    { headers, body }: Sent,
     fault: CallbackFault | undefined,
   ): Promise<Attempt & Pick<RecordedCallback, 'answer'>> {
     if (fault !== undefined && 'status' in fault) return answered(fault.status, `${injectedFault} answered`)
@@ -132,7 +133,7 @@ export class Callbacks {
       }
       return { ...answered(response.statusCode, 'The callback was answered'), answer }
     } catch (error) {
-      if (error !== timeout.reason) return { error: withMessage(error) }
+      if (error !== timeout.reason) return { error: withMessage(error, callbackUrl) }
       const message = `The callback was not answered within ${timeoutMs} ms`
       return { error: new TimeoutError(message, { timeoutMs, phase: 'answer' }) }
     }
@@ -150,8 +151,14 @@ function answered(status: number, source: string): Attempt {
 }
 
 /** Node.js gives an error without a message where every address of a host refused: then the messages of each. */
-function withMessage(error: unknown): Error {
+function withMessage(error: unknown, callbackUrl: string): Error {
   if (!(error instanceof Error)) return new Error(String(error))
+  if (Object(error).code === 'ERR_SSL_WRONG_VERSION_NUMBER') {
+    const advice = loopbackHost.test(new URL(callbackUrl).hostname)
+      ? 'write `http:` in the callback URL, or serve it with the key and certificate of `emulator.tls`'
+      : 'write the port of the receiver that speaks TLS in the callback URL'
+    return new Error(`${notInTls}: ${advice}`, { cause: error })
+  }
   if (error.message !== '' || !(error instanceof AggregateError)) return error
   return new Error(error.errors.map(messageOf).join('; '), { cause: error })
 }

@@ -11,7 +11,7 @@ import {
   type RequestCounts,
 } from './activity.js'
 import { type CallbackResult, Callbacks } from './callbacks.js'
-import { type CallbackFault, type EmulatorOperation, type Fault, FaultPlan } from './faults.js'
+import { type CallbackFault, type EmulatorOperation, type Fault, Faults } from './faults.js'
 import { createLoopbackCertificate, type KeyAndCertificate } from './https/certificate.js'
 import { type HttpsServer, listenHttps } from './https/https-server.js'
 import { type EmulatedNotification, outgoingNotification } from './notification.js'
@@ -44,8 +44,9 @@ import { TokenIssuer } from './service/token-endpoint.js'
  */
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
   const resolved = resolveOptions(options)
-  const { tls, ca, host, port, page } = resolved
-  const certificate = tls !== undefined && ca !== undefined ? { tls, ca } : createLoopbackCertificate(host)
+  const { tls, ca, host, hosts, port, page } = resolved
+  const certificate =
+    tls !== undefined && ca !== undefined ? { tls, ca } : createLoopbackCertificate(host, ...hosts)
   const server = await listenHttps(certificate.tls, host, port)
   const emulator = new Emulator(resolved, certificate, server)
   if (page === undefined) return emulator
@@ -103,7 +104,7 @@ export class Emulator {
   readonly #tokens: TokenIssuer
   readonly #activity = new Activity()
   readonly #store = new SubscriptionStore((change) => this.#activity.subscriptionChanged(change))
-  readonly #faults = new FaultPlan(() => this.#activity.changed())
+  readonly #faults = new Faults(() => this.#activity.changed())
   readonly #closing = new AbortController()
   #page: PageServer | undefined
   #closed: Promise<void> | undefined
@@ -255,10 +256,10 @@ export class Emulator {
     options?: { readonly times?: number | undefined; readonly subscriptionId?: number | undefined },
   ): void
   injectFault(operation: unknown, fault: unknown, options: object = {}): void {
-    this.#faults.add(operation, fault, options)
+    this.#faults.inject(operation, fault, options)
   }
 
-  /** Removes the pending faults. */
+  /** Removes the injected faults. */
   clearFaults(): void {
     this.#faults.clear()
   }
@@ -278,7 +279,11 @@ export class Emulator {
   }
 
   /** @internal For `startEmulator`. */
-  async servePage({ port, environment }: NonNullable<ResolvedEmulatorOptions['page']>): Promise<void> {
+  async servePage({
+    port,
+    environment,
+    envFile,
+  }: NonNullable<ResolvedEmulatorOptions['page']>): Promise<void> {
     // Loaded here, so that only an emulator with a page loads the code of the page.
     const { startPageServer } = await import('./page/server.js')
     const host = {
@@ -287,6 +292,7 @@ export class Emulator {
       callbacks: this.#callbacks,
       faults: this.#faults,
       environment: { CALLBACK_TOKEN: randomBytes(24).toString('base64url'), ...environment },
+      envFile,
     }
     this.#page = await startPageServer(host, port)
   }

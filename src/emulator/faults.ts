@@ -56,20 +56,20 @@ export type CallbackFault =
       readonly delayMs: number
     }
 
-interface Plan<Operation, Kind> {
+interface Injected<Operation, Kind> {
   readonly operation: Operation
   readonly fault: Kind
-  /** How many times are left; `Infinity` until the fault is lifted. */
+  /** How many times are left; `Infinity` until the fault is cleared. */
   readonly times: number
   /** Missing for requests, and for callbacks of any subscription. */
   readonly subscriptionId?: number | undefined
 }
 
-export type PlannedFault = Plan<EmulatorOperation, Fault> | Plan<'callback', CallbackFault>
+export type InjectedFault = Injected<EmulatorOperation, Fault> | Injected<'callback', CallbackFault>
 
-/** The pending faults, in the order of injection. */
-export class FaultPlan {
-  #planned: readonly PlannedFault[] = []
+/** The injected faults that are still to happen, in the order of injection. */
+export class Faults {
+  #injected: readonly InjectedFault[] = []
   readonly #onChange: () => void
 
   constructor(onChange: () => void) {
@@ -77,13 +77,13 @@ export class FaultPlan {
   }
 
   /** @throws `InvalidRequestError` for a fault that could never happen */
-  add(operation: unknown, fault: unknown, options: { readonly times?: unknown }): void {
-    const schema = operation === 'callback' ? callbackPlan(fault) : requestPlan(fault)
+  inject(operation: unknown, fault: unknown, options: { readonly times?: unknown }): void {
+    const schema = operation === 'callback' ? callbackSchema(fault) : requestSchema(fault)
     // JavaScript callers may pass anything, such as the number alone.
     const isObject = Object(options) === options
-    const plan = isObject ? { ...options, operation, fault, times: options.times ?? 1 } : options
-    const added = validate<PlannedFault>(schema, plan, invalidRequest('The fault cannot be injected'))
-    this.#change([...this.#planned, added])
+    const given = isObject ? { ...options, operation, fault, times: options.times ?? 1 } : options
+    const injected = validate<InjectedFault>(schema, given, invalidRequest('The fault cannot be injected'))
+    this.#change([...this.#injected, injected])
   }
 
   takeForRequest(operation: string): Fault | undefined {
@@ -100,21 +100,21 @@ export class FaultPlan {
     this.#change([])
   }
 
-  list(): readonly PlannedFault[] {
-    return this.#planned
+  list(): readonly InjectedFault[] {
+    return this.#injected
   }
 
   /** Uses up one time of the first fault that fits. */
-  #take(fits: (planned: PlannedFault) => boolean): PlannedFault | undefined {
-    const used = this.#planned.find(fits)
+  #take(fits: (injected: InjectedFault) => boolean): InjectedFault | undefined {
+    const used = this.#injected.find(fits)
     if (used === undefined) return undefined
     const left = used.times === 1 ? [] : [{ ...used, times: used.times - 1 }]
-    this.#change(this.#planned.flatMap((each) => (each === used ? left : [each])))
+    this.#change(this.#injected.flatMap((each) => (each === used ? left : [each])))
     return used
   }
 
-  #change(planned: readonly PlannedFault[]): void {
-    this.#planned = planned
+  #change(injected: readonly InjectedFault[]): void {
+    this.#injected = injected
     this.#onChange()
   }
 }
@@ -150,7 +150,7 @@ const callbackStatus = z.strictObject({
   status: z.int().min(300, 'must be 300 to 599: a callback that is answered with 2xx succeeds').max(599),
 })
 
-function requestPlan(fault: unknown) {
+function requestSchema(fault: unknown) {
   return z
     .strictObject({
       operation: z.enum(
@@ -161,13 +161,13 @@ function requestPlan(fault: unknown) {
       times,
       subscriptionId: z.undefined('is for callbacks only').optional(),
     })
-    .refine((plan) => !(plan.operation === 'unsubscribe' && 'malformedBody' in plan.fault), {
+    .refine(({ operation, fault }) => !(operation === 'unsubscribe' && 'malformedBody' in fault), {
       path: ['fault', 'malformedBody'],
       message: 'is not possible for unsubscribe: its answer, 204, cannot have a body',
     })
 }
 
-function callbackPlan(fault: unknown) {
+function callbackSchema(fault: unknown) {
   const { delayMs, reset } = faultSchemas
   return z.strictObject({
     operation: z.literal('callback'),
@@ -189,7 +189,7 @@ function areHeaders(headers: Readonly<Record<string, string>>): boolean {
   return Object.entries(headers).every(([name, value]) => headerName.test(name) && headerValue.test(value))
 }
 
-/** The fault that an entry met, in few words. */
+/** What a fault does, in few words. */
 export function faultInWords(fault: Fault | CallbackFault): string {
   if ('status' in fault) return `status ${fault.status}`
   if ('delayMs' in fault) return `answer ${durationInWords(fault.delayMs)} late`
@@ -198,7 +198,7 @@ export function faultInWords(fault: Fault | CallbackFault): string {
 }
 
 /** A fault that is still to happen. */
-export function plannedInWords({ operation, fault, times, subscriptionId }: PlannedFault): string {
+export function injectedInWords({ operation, fault, times, subscriptionId }: InjectedFault): string {
   const what = operation === 'callback' ? 'callback' : `${operation} request`
   const several = times === Number.POSITIVE_INFINITY ? `Every ${what}` : `The next ${times} ${what}s`
   const of = subscriptionId === undefined ? '' : ` of subscription ${subscriptionId}`

@@ -7,9 +7,8 @@
 export type { Route, Routes } from '../shared/routes.js'
 export type {
   EmulatorEvents,
+  RecordedAnswer,
   RecordedCallback,
-  RecordedExchange,
-  RecordedMessage,
   RecordedRequest,
   RequestCounts,
 } from './activity.js'

@@ -46,6 +46,8 @@ export interface EmulatorOptions {
    * container: then every host in the network can reach the emulator. Default: `'127.0.0.1'`.
    */
   readonly host?: string | undefined
+  /** More names and addresses for the certificate, e.g. that of a service in Compose. Default: none. */
+  readonly hosts?: readonly string[] | undefined
   /**
    * Private key and certificate to serve with, e.g. `emulator.tls` of an earlier run, so that `ca` has to be trusted
    * only once; or one for other names than loopback's. Together with `ca`. Default: both are made at the start.
@@ -64,6 +66,8 @@ export interface EmulatorOptions {
         readonly port?: number | undefined
         /** Variables that the page shows under "Connect a client", besides its own or in their place. Default: none. */
         readonly environment?: Readonly<Record<string, string>> | undefined
+        /** The file that has these variables, to be named there. Default: none, the page says to make one. */
+        readonly envFile?: string | undefined
       }
     | undefined
 }
@@ -90,10 +94,14 @@ const portRule = 'must be a port number from 0 to 65535, where 0 takes any free 
 const port = z.int(portRule).min(0, portRule).max(65_535, portRule)
 
 const pageSchema = z.strictObject(
-  { port: port.optional(), environment: z.record(z.string(), z.string()).optional() },
+  {
+    port: port.optional(),
+    environment: z.record(z.string(), z.string()).optional(),
+    envFile: z.string().optional(),
+  },
   {
     error: ({ code }) =>
-      code === 'invalid_type' ? 'must be true, false or { port, environment }' : undefined,
+      code === 'invalid_type' ? 'must be true, false or { port, environment, envFile }' : undefined,
   },
 )
 
@@ -133,6 +141,7 @@ const optionsSchema = z
       pageSchema.optional(),
     ),
     host: z.string().min(1).default('127.0.0.1'),
+    hosts: z.array(z.string().regex(/^[\w.:-]+$/, 'must be a name or an address')).default([]),
     tls: tlsSchema.optional(),
     ca: certificate.optional(),
   })

@@ -23,16 +23,19 @@ export function isFailed({ status, error, durationMs, refusal }: Ending): boolea
 }
 
 /** `neutral`: a 409, whatever its reason. */
-export type Tone = 'good' | 'bad' | 'neutral' | 'pending'
+export type Tone = 'good' | 'bad' | 'neutral' | 'waiting'
 
 export function toneOf(ending: Ending): Tone {
-  if (ending.durationMs === undefined) return 'pending'
+  if (ending.durationMs === undefined) return 'waiting'
   if (ending.status !== undefined && isConflict(ending.status)) return 'neutral'
   return isFailed(ending) ? 'bad' : 'good'
 }
 
-/** How the error of an exchange begins that a fault broke. */
+/** How the error of a request or a callback begins that a fault broke. */
 export const injectedFault = 'An injected fault'
+
+/** Of a callback URL with `https:` whose port answers without TLS; `check` says the same. */
+export const notInTls = 'The port answers, but not in TLS'
 
 /** From each length on, in milliseconds, a duration is given in this unit. */
 const units = [

@@ -156,6 +156,29 @@ describe('failed callbacks (docs/service.md, States)', () => {
     expect(untrusted.callbacks).toEqual([])
   })
 
+  test.each([
+    [
+      'localhost',
+      'write `http:` in the callback URL, or serve it with the key and certificate of `emulator.tls`',
+    ],
+    ['plain.test', 'write the port of the receiver that speaks TLS in the callback URL'],
+  ])('a port of %s that does not speak TLS is named so, with what to write', async (host, advice) => {
+    await using plain = await Receiver.startInsecure()
+    const { port } = new URL(plain.url)
+    const lookup = (_name: string, _options: object, answer: (error: null, found: object) => void) =>
+      answer(null, [{ address: '127.0.0.1', family: 4 }])
+    using _lookup = vi.spyOn(dns, 'lookup').mockImplementation(lookup as never)
+    await created(emulator, { url: `https://${host}:${port}/` })
+    const [failed] = await emulator.notify(lowEnergy)
+    expect(failed?.error?.message).toBe(`The port answers, but not in TLS: ${advice}`)
+  })
+
+  test('http: on loopback is delivered to', async () => {
+    await using plain = await Receiver.startInsecure()
+    await created(emulator, { url: plain.url })
+    expect(await emulator.notify(lowEnergy)).toMatchObject([{ status: 204 }])
+  })
+
   test('callbackCa makes such a certificate trusted', async () => {
     await using stranger = await startEmulator()
     await using emulator = await startEmulator({ callbackCa: stranger.ca })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type PlannedFault, plannedInWords } from '../../src/emulator/faults.js'
+import { type InjectedFault, injectedInWords } from '../../src/emulator/faults.js'
 import { durationInWords, isFailed, toneOf } from '../../src/emulator/words.js'
 
 test.each([
@@ -18,9 +18,9 @@ test.each([
   expect(durationInWords(durationMs)).toBe(words)
 })
 
-test.each<[Omit<PlannedFault, 'id'>, string]>([
+test.each<[Omit<InjectedFault, 'id'>, string]>([
   [
-    { operation: 'callback', fault: { status: 503 }, times: 2, subscriptionId: 3 } as PlannedFault,
+    { operation: 'callback', fault: { status: 503 }, times: 2, subscriptionId: 3 } as InjectedFault,
     'The next 2 callbacks of subscription 3: status 503',
   ],
   [
@@ -36,12 +36,12 @@ test.each<[Omit<PlannedFault, 'id'>, string]>([
     'The next update request: connection lost at once',
   ],
   [{ operation: 'create', fault: { malformedBody: true }, times: 1 }, 'The next create request: broken body'],
-])('a planned fault says which answers fail, and how: %j', (planned, sentence) => {
-  expect(plannedInWords({ id: 1, ...planned } as PlannedFault)).toBe(sentence)
+])('an injected fault says which answers fail, and how: %j', (injected, sentence) => {
+  expect(injectedInWords({ id: 1, ...injected } as InjectedFault)).toBe(sentence)
 })
 
 test.each([
-  ['pending', false, {}],
+  ['waiting', false, {}],
   ['good', false, { status: 204, durationMs: 1 }],
   ['bad', true, { status: 500, durationMs: 1 }],
   ['bad', true, { status: 204, error: 'broke off', durationMs: 1 }],

@@ -253,5 +253,5 @@ test('nothing but logger.ts writes to a logger or to the console', () => {
     return /\bconsole\.\w+\(|\blogger\??(?:\.(?:debug|info|warn|error)\(|\[)/.test(code)
   })
   // The page shows a program that does.
-  expect(writing.sort()).toEqual(['emulator/page/view.ts', 'logger.ts'])
+  expect(writing.sort()).toEqual(['emulator/page/program.ts', 'logger.ts'])
 })

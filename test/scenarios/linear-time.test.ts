@@ -12,7 +12,7 @@ import {
 } from 'notification-subscriber/webhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readArguments, UsageError } from '../../src/cli/command.js'
-import { pageOf } from '../../src/emulator/page/view.js'
+import { pageOf } from '../../src/emulator/page/page.js'
 import { recordSchema } from '../../src/keeper/rules/record.js'
 import { nearestName } from '../../src/shared/text.js'
 import { parseJson } from '../../src/shared/validation.js'
@@ -347,19 +347,19 @@ describe('the page of the emulator', () => {
         startedAt: 0,
         answer: { headers, body: text },
       }
-      const records = {
+      const requests = {
         request: { ...common, path: `/${encodeURI(text)}`, operation: 'create', method: 'POST' },
         callback: { ...common, callbackUrl: 'https://localhost', username: text, type: text },
       }
       for (const kind of ['request', 'callback'] as const) {
-        const entry = { number: 1, kind, record: records[kind] }
+        const event = { number: 1, kind, request: requests[kind] }
         const host = {
           emulator: { subscriptions: [], baseUrl: 'https://127.0.0.1' },
-          activity: { history: [entry], entry: () => entry },
+          activity: { events: [event], callbacks: [], event: () => event },
           faults: { list: () => [] },
           environment: {},
         } as never
-        pageOf(host, new URLSearchParams({ open: 'entry-1' }))
+        pageOf(host, new URLSearchParams({ open: 'event-1' }))
         pageOf(host, new URLSearchParams({ q: text }))
       }
     },

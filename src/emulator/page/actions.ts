@@ -13,12 +13,12 @@ type Action = (host: PageHost, body: unknown) => unknown
 const actions: Readonly<Record<string, Action>> = {
   notify,
   resend,
-  fault({ faults }, body) {
+  inject({ faults }, body) {
     const { operation, fault, subscriptionId, times } = parse(faultSchema, body)
-    faults.add(operation, fault, { times, ...(subscriptionId && { subscriptionId }) })
-    return { message: 'Planned' }
+    faults.inject(operation, fault, { times, ...(subscriptionId && { subscriptionId }) })
+    return { message: 'Injected' }
   },
-  'clear-faults': ({ faults }) => faults.clear(),
+  clear: ({ faults }) => faults.clear(),
   'revoke-tokens': ({ emulator }) => emulator.revokeTokens(),
   end: ({ emulator }, body) => ({
     ended: emulator.endSubscription(parse(z.object({ subscriptionId: id }), body).subscriptionId),
@@ -27,7 +27,7 @@ const actions: Readonly<Record<string, Action>> = {
 
 const id = z.coerce.number()
 
-/** `add` checks the values. */
+/** `inject` checks the values. */
 const faultSchema = z.object({
   operation: z.unknown(),
   fault: z.preprocess(jsonIn, z.unknown()),
@@ -76,17 +76,18 @@ async function notify({ emulator }: PageHost, body: unknown) {
 }
 
 async function resend({ activity, callbacks }: PageHost, body: unknown): Promise<object> {
-  const entry = activity.entry(parse(z.object({ entryId: id }), body).entryId)
-  if (entry?.kind !== 'callback' || entry.record.body.length < entry.record.bodyLength) {
+  const event = activity.event(parse(z.object({ event: id }), body).event)
+  if (event?.kind !== 'callback' || event.request.body.length < event.request.bodyLength) {
     const message = 'is not a callback whose whole body was kept'
-    throw invalidRequest('This cannot be sent again')([{ path: ['entryId'], message }])
+    throw invalidRequest('This cannot be sent again')([{ path: ['event'], message }])
   }
-  const result = await callbacks.resend(entry.record)
+  const result = await callbacks.resend(event.request)
   return { ...resultView(result), message: inWords([result]) }
 }
 
 function inWords(results: readonly CallbackResult[]): string {
-  return `Answered ${results.map(({ status }) => status ?? 'by nothing').join(', ')}`
+  const [failed] = results.filter(({ status }) => status === undefined)
+  return failed?.error?.message ?? `Answered ${results.map(({ status }) => status).join(', ')}`
 }
 
 function resultView({ error, callbackUrl, ...result }: CallbackResult) {

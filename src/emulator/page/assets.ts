@@ -31,11 +31,12 @@ code, pre, textarea, dl, time, .id { font: 12.5px / 1.45 ui-monospace, Menlo, Co
 .good { color: light-dark(#17663a, #86e0a8); }
 .neutral, .request { color: light-dark(#1c54c7, #9dbdff); }
 .callback { color: light-dark(#6a35c4, #c9b4ff); }
-.pending { color: light-dark(#8a4b08, #f8cf6a); }
+.warning, .waiting { color: light-dark(#8a4b08, #f8cf6a); }
 
-header, nav, .pane-head, .buttons, h3 { display: flex; flex-wrap: wrap; align-items: center; gap: 8px; }
+header, nav, .pane-head, .tabs, .buttons, h3 { display: flex; flex-wrap: wrap; align-items: center; gap: 8px; }
 header { gap: 6px 14px; padding: 8px 16px; background: var(--panel); border-bottom: 1px solid var(--line); }
 h1 span { color: var(--accent); font-size: 18px; }
+noscript { padding: 8px 16px; }
 #filter { flex: 1 1 220px; }
 main { display: grid; grid-template-columns: minmax(220px, 290px) minmax(0, 1fr); gap: 12px; padding: 12px; min-height: 0; }
 main:has(#details:not([hidden])) { grid-template-columns: minmax(200px, 240px) minmax(300px, 1fr) minmax(0, 1.4fr); }
@@ -43,15 +44,16 @@ main:has(#details:not([hidden])) { grid-template-columns: minmax(200px, 240px) m
   display: flex; flex-direction: column; min-height: 0; overflow: hidden;
   background: var(--panel); border: 1px solid var(--line); border-radius: 12px;
 }
-.pane-head { padding: 10px 14px; border-bottom: 1px solid var(--line); }
-.list, .details { overflow: auto; }
-.details:not([hidden]) { display: block; padding: 14px 16px 20px; }
+.pane-head { gap: 6px 8px; padding: 8px 14px; border-bottom: 1px solid var(--line); }
+.tabs { gap: 2px; }
+.list { overflow: auto; }
+.details { padding: 14px 16px 20px; }
 [hidden] { display: none !important; }
 .details .close + * { margin-top: 0; }
 .details > * + * { margin-top: 12px; }
 .details h2 { font-size: 16px; }
 .details h3 { margin-top: 22px; }
-.details h3 + * { margin-top: 8px; }
+.details h3 + *, .details .muted + dl, pre + dl { margin-top: 8px; }
 .close { float: right; padding: 2px 8px; color: var(--muted); text-decoration: none; }
 
 .button, input, select, textarea {
@@ -60,16 +62,17 @@ main:has(#details:not([hidden])) { grid-template-columns: minmax(200px, 240px) m
 }
 .button { display: inline-flex; align-items: center; gap: 6px; text-decoration: none; white-space: nowrap; cursor: pointer; }
 .button:hover, .row:hover { background: var(--hover); }
+nav .button[aria-current="true"] { border-color: var(--accent); color: var(--accent); }
+.narrow { display: none; }
 .button.primary { border-color: var(--accent); background: var(--accent); color: var(--on-accent); }
 .button.bad { color: light-dark(#b3261e, #ffaaa3); }
 .button.quiet { border-color: transparent; }
 .button.small { min-height: 24px; padding: 0 7px; font-size: 12.5px; font-weight: 400; }
-input[type="checkbox"] { min-height: 0; accent-color: var(--accent); }
-input:not([type="checkbox"]), select, textarea { width: 100%; }
+input, select, textarea { width: 100%; }
 .fields, .fields label { display: grid; gap: 4px; }
 .fields { gap: 12px; }
 .inline { display: inline-flex; align-items: center; gap: 6px; }
-.tab { padding: 2px 8px; border-radius: 6px; text-decoration: none; }
+.tab { padding: 2px 6px; border-radius: 6px; font-size: 13px; text-decoration: none; }
 .tab[aria-current="true"] { background: var(--accent-soft); color: var(--accent); }
 .tab.end { margin-left: auto; }
 .badge { padding: 0 7px; border-radius: 9px; background: var(--accent-soft); color: var(--accent); font-size: 11.5px; }
@@ -78,23 +81,23 @@ input:not([type="checkbox"]), select, textarea { width: 100%; }
   display: grid; grid-template-columns: minmax(0, 1fr) auto; gap: 1px 10px; padding: 6px 14px;
   border-bottom: 1px solid var(--line); color: inherit; text-decoration: none;
 }
-.entry { grid-template-columns: 24px minmax(0, 1fr) auto; }
+.event { grid-template-columns: 24px minmax(0, 1fr) auto; }
 .about { grid-column: 1 / -1; font-size: 12.5px; }
-.entry .about { grid-column: 2 / -1; }
-.gone { opacity: 0.75; }
+.event .about { grid-column: 2 / -1; }
 .row[aria-current="true"] { background: var(--accent-soft); box-shadow: inset 3px 0 0 var(--accent); }
 .links { border: 1px solid var(--line); border-bottom: 0; border-radius: 8px; overflow: hidden; }
 .glyph {
   display: grid; place-items: center; grid-row: 1 / 3; width: 24px; height: 24px; margin-top: 7px;
   border-radius: 50%; background: var(--soft);
 }
-.outcome { display: inline-flex; flex-direction: row-reverse; align-items: baseline; gap: 9px; }
+.outcome { display: inline-flex; align-items: baseline; gap: 9px; }
+.row .outcome { flex-direction: row-reverse; }
 .status, .notice { background: var(--soft); border-radius: 6px; }
 .status { min-width: 38px; padding: 0 8px; font-size: 12.5px; line-height: 20px; text-align: center; }
 .notice { padding: 8px 11px; }
-.pips { display: inline-flex; align-items: center; gap: 3px; height: 20px; }
-.pips i { width: 8px; height: 8px; border: 1.5px solid var(--strong); border-radius: 50%; }
-.pips i.failed { border-color: #d93a30; background: #d93a30; }
+.dots { display: inline-flex; align-items: center; gap: 3px; height: 20px; }
+.dots i { width: 8px; height: 8px; border: 1.5px solid var(--strong); border-radius: 50%; }
+.dots i.failed { border-color: #d93a30; background: #d93a30; }
 #outcome:not(:empty) {
   position: fixed; bottom: 24px; left: 50%; translate: -50%; max-width: 90vw; padding: 8px 14px;
   border: 1px solid; border-radius: 8px; background: var(--panel);
@@ -109,16 +112,23 @@ dl { display: grid; grid-template-columns: fit-content(55%) minmax(0, 1fr); }
 dl div { display: grid; grid-column: 1 / -1; grid-template-columns: subgrid; gap: 14px; padding: 4px 12px; }
 dl div + div { border-top: 1px solid var(--line); }
 dl:empty::before { content: "None."; padding: 4px 12px; color: var(--muted); }
-body:not(:has(#secrets:checked)) .secret { font-size: 0; }
-body:not(:has(#secrets:checked)) .secret::before { content: "••••••••"; font-size: 12.5px; }
 
 @media (max-width: 1100px) {
   main:has(#details:not([hidden])) { grid-template-columns: minmax(280px, 2fr) minmax(0, 3fr); }
   :has(#details:not([hidden])) > #rail { display: none; }
 }
 @media (max-width: 760px) {
-  body { height: auto; }
-  main, main:has(#details:not([hidden])) { display: flex; flex-direction: column-reverse; padding: 0; }
+  header { gap: 8px; padding: 8px 12px; }
+  header code { display: none; }
+  #filter { order: 1; flex-basis: 100%; }
+  header .quiet { min-height: 0; margin-left: auto; padding: 0 4px; }
+  nav { flex: 1; gap: 4px; }
+  nav .button { flex: auto; justify-content: center; padding: 2px 6px; font-size: 13px; }
+  #rail h2, #events h2 { display: none; }
+  .narrow { display: inline-flex; }
+  main, main:has(#details:not([hidden])) { display: flex; flex-direction: column; padding: 0; }
+  .pane { flex: 1; border-width: 0; border-radius: 0; }
+  #rail[data-open="false"], #rail[data-open="true"] ~ #events, main:has(#details:not([hidden])) > :not(#details) { display: none; }
 }
 `
 
@@ -126,7 +136,8 @@ body:not(:has(#secrets:checked)) .secret::before { content: "••••••�
 export const script = /* js */ `
 const connection = document.getElementById('connection')
 const outcome = document.getElementById('outcome')
-let isRefreshing = false, isStale = false, telling
+const box = document.querySelector('[name=q]')
+let isRefreshing = false, isStale = false, telling, source
 
 async function refresh() {
   isStale = true
@@ -148,19 +159,21 @@ async function refresh() {
 function show(next) {
   const focused = document.activeElement?.id
   const places = [...document.querySelectorAll('.list')].map((list) => [list.id, list.scrollTop, list.scrollHeight])
+  const open = new URLSearchParams(location.search).get('open')
   const form = document.querySelector('form.fields')
-  const sameForm = form?.dataset.at === location.search && next.querySelector('form.fields')
-  if (sameForm) sameForm.replaceWith(form)
+  const same = form?.dataset.open === open && next.querySelector('form.fields')
+  if (same) same.replaceWith(form)
   for (const live of document.querySelectorAll('[data-live]')) {
     const other = next.getElementById(live.id)
     if (!live.isEqualNode(other)) live.replaceWith(other)
   }
   const opened = document.querySelector('form.fields')
-  if (opened) opened.dataset.at = location.search
+  if (opened) opened.dataset.open = open
+  if (document.activeElement !== box) box.value = next.querySelector('[name=q]').value
   for (const [id, top, height] of places) {
     const list = document.getElementById(id)
     // The newest come first: what a person looks at moves down with them.
-    if (top > 0) list.scrollTop = top + list.scrollHeight - height
+    if (list && top > 0) list.scrollTop = top + list.scrollHeight - height
   }
   if (focused && document.activeElement === document.body) document.getElementById(focused)?.focus()
 }
@@ -178,30 +191,39 @@ function connected(isLive) {
   connection.title = isLive ? '' : 'The emulator has ended, or was restarted: open the address that it printed.'
 }
 
-function go(href) {
-  history.pushState(null, '', href)
-  return refresh()
+/** A browser has six connections for all tabs: a tab that nobody sees gives its own back. */
+function follow() {
+  source?.close()
+  if (document.hidden) return
+  source = new EventSource('events')
+  source.addEventListener('open', refresh)
+  source.addEventListener('changed', refresh)
+  source.addEventListener('error', () => connected(false))
+}
+
+async function copy(href) {
+  const text = fetch(href).then(async (answer) => new Blob([await answer.text()], { type: 'text/plain' }))
+  await navigator.clipboard.write([new ClipboardItem({ 'text/plain': text })])
+  tell('Copied', 'good')
 }
 
 addEventListener('popstate', refresh)
-addEventListener('click', async (event) => {
-  const copied = event.target.closest('[data-copy]')
-  if (copied) {
-    await navigator.clipboard.writeText(copied.dataset.copy)
-    tell('Copied', 'good')
-  }
-  const link = event.target.closest('a[href^="?"]')
+addEventListener('visibilitychange', follow)
+addEventListener('click', (event) => {
+  const link = event.target.closest('a[data-copy], a[href^="?"]')
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return
   event.preventDefault()
-  go(link.getAttribute('href'))
+  if ('copy' in link.dataset) return copy(link.href).catch(() => tell('The browser did not allow to copy.', 'bad'))
+  history.pushState(null, '', link.getAttribute('href'))
+  refresh()
 })
 addEventListener('keydown', (event) => {
-  if (event.key === 'Escape') document.querySelector('.close')?.click()
+  if (event.key === 'Escape') document.querySelector('#details:not([hidden]) .close')?.click()
 })
 addEventListener('input', ({ target }) => {
-  if (target.name !== 'q') return
+  if (target !== box) return
   const query = new URLSearchParams(location.search)
-  query.set('q', target.value)
+  query.set('q', box.value)
   history.replaceState(null, '', '?' + query)
   refresh()
 })
@@ -223,9 +245,5 @@ addEventListener('submit', async (event) => {
   }
   refresh()
 })
-
-const source = new EventSource('events')
-source.addEventListener('open', refresh)
-source.addEventListener('changed', refresh)
-source.addEventListener('error', () => connected(false))
+follow()
 `

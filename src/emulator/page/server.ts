@@ -9,8 +9,10 @@ import { Refusal } from '../service/requests.js'
 import { maxBodyBytes } from '../service/service.js'
 import { actionNamed } from './actions.js'
 import { script, style } from './assets.js'
+import { textToCopy } from './copy.js'
 import type { PageHost } from './host.js'
-import { pageOf } from './view.js'
+import { answerToChallenge, challengePath } from './identity.js'
+import { pageOf } from './page.js'
 
 export type PageServer = Awaited<ReturnType<typeof startPageServer>>
 
@@ -46,7 +48,11 @@ export async function startPageServer(host: PageHost, requestedPort = 0) {
   /** Resolves with nothing where the answer is a stream. */
   async function answer(request: IncomingMessage, outgoing: ServerResponse): Promise<Response | undefined> {
     refuseForeignRequest(request)
-    const [path = '', query] = afterToken(request.url ?? '', token).split('?', 2)
+    const { url: target = '' } = request
+    if (target.startsWith(challengePath)) {
+      return new Response(answerToChallenge(token, target.slice(challengePath.length)))
+    }
+    const [path = '', query] = afterToken(target, token).split('?', 2)
     const action = path.startsWith('api/') ? actionNamed(path.slice('api/'.length)) : undefined
     if (action !== undefined) {
       refuseMethodBut('POST', request)
@@ -64,6 +70,10 @@ export async function startPageServer(host: PageHost, requestedPort = 0) {
       readers.add(outgoing)
       outgoing.once('close', () => readers.delete(outgoing))
       return undefined
+    }
+    if (path.startsWith('copy/')) {
+      const text = textToCopy(host, path.slice('copy/'.length))
+      if (text !== undefined) return new Response(text)
     }
     if (path !== 'ca.pem') throw new Refusal(404, 'There is nothing at this path.')
     const disposition = 'attachment; filename="emulator-ca.pem"'
@@ -94,7 +104,7 @@ const policy = [
   `img-src data:`,
   `connect-src 'self'`,
   `base-uri 'none'`,
-  `form-action 'none'`,
+  `form-action 'self'`,
   `frame-ancestors 'none'`,
 ]
 

@@ -21,11 +21,11 @@ export interface ServiceRequest {
   readonly about: About
 }
 
-/** What is found out about a request, for its record. */
+/** What is found out about a request. */
 export interface About {
-  /** The subscription that the request created or names, or that is in its way. */
+  /** The subscription that the request created or names. */
   subscriptionId?: number
-  refusal?: { readonly code: string; readonly message: string }
+  refusal?: NonNullable<RecordedRequest['refusal']>
 }
 
 /**
@@ -40,6 +40,8 @@ export class Refusal extends Error {
     message: string,
     readonly code = 'invalid_request',
     readonly headers: Readonly<Record<string, string>> = {},
+    /** The subscription that is in the way. */
+    readonly subscriptionId?: number,
   ) {
     super(message)
   }

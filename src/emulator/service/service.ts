@@ -5,7 +5,7 @@ import { idPlace } from '../../shared/routes.js'
 import { isBodiless } from '../../shared/statuses.js'
 import { messageOf } from '../../shared/text.js'
 import { type Activity, beginningOf } from '../activity.js'
-import { ConnectionReset, type Fault, type FaultPlan } from '../faults.js'
+import { ConnectionReset, type Fault, type Faults } from '../faults.js'
 import type { ResolvedEmulatorOptions } from '../options.js'
 import { injectedFault } from '../words.js'
 import { type Endpoint, Refusal, type ServiceRequest } from './requests.js'
@@ -32,7 +32,7 @@ type Found = Pick<Endpoint, 'operation' | 'answer'> & Pick<ServiceRequest, 'vari
 /** What requests and callbacks share. */
 export interface EmulatorParts {
   readonly store: SubscriptionStore
-  readonly faults: FaultPlan
+  readonly faults: Faults
   readonly activity: Activity
   /** Aborted when the emulator closes: delayed answers and callbacks in flight are given up then. */
   readonly closing: AbortSignal
@@ -65,8 +65,8 @@ export class NotificationService {
         return await endpoint.answer({ headers, body, variable, about })
       } catch (error) {
         if (!(error instanceof Refusal)) throw error
-        const { status, message, code } = error
-        about.refusal = { code, message }
+        const { status, message, code, subscriptionId } = error
+        about.refusal = { code, message, ...(subscriptionId !== undefined && { subscriptionId }) }
         const reason = operation === 'token' ? { error_description: message } : { message }
         const headers = { 'cache-control': 'no-store', ...error.headers }
         return Response.json({ error: code, ...reason }, { status, headers })
@@ -74,9 +74,9 @@ export class NotificationService {
     }
     try {
       const response = await this.#withFault(fault, signal, answer)
-      const recorded = beginningOf(await response.clone().text())
+      const body = beginningOf(await response.clone().text())
       const { status } = response
-      finish({ status, answer: { headers: Object.fromEntries(response.headers), ...recorded }, ...about })
+      finish({ status, answer: { headers: Object.fromEntries(response.headers), ...body }, ...about })
       return response
     } catch (error) {
       finish({ error: error instanceof ConnectionReset ? error.reason : messageOf(error), ...about })

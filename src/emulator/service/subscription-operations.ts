@@ -47,13 +47,15 @@ export function subscriptionEndpoints(
     await authorize(request)
     requireFormat(request, 'form')
     const { outcome, subscriptionId } = store.create(readCreateForm(request, rules))
-    request.about.subscriptionId = subscriptionId
-    if (outcome === 'created') return Response.json({ subscription_id: subscriptionId }, { status: 201 })
+    if (outcome === 'created') {
+      request.about.subscriptionId = subscriptionId
+      return Response.json({ subscription_id: subscriptionId }, { status: 201 })
+    }
     const [code, message] =
       outcome === 'duplicate'
         ? ['duplicate_subscription', 'is identical; recreateIfExists=true would replace it']
         : ['partial_overlap', 'covers some of the users and types at this callback URL']
-    throw new Refusal(409, `Subscription ${subscriptionId} ${message}`, code)
+    throw new Refusal(409, `Subscription ${subscriptionId} ${message}`, code, {}, subscriptionId)
   }
 
   /** That a success is a 200 without a body is the emulator's choice: no public page says it (docs/service.md, Endpoints). */

@@ -71,21 +71,21 @@ test('a notification or a fault that cannot be is 400 with its issues', async ()
       answer: { issues: [{ path: [field] }] },
     })
   }
-  expect(await post('fault', { operation: 'create', fault: '{"status":99}' })).toMatchObject({
+  expect(await post('inject', { operation: 'create', fault: '{"status":99}' })).toMatchObject({
     status: 400,
     answer: { issues: [{ path: ['fault', 'status'] }] },
   })
 })
 
-test('a fault strikes as often as it is planned, of one subscription, or until all are cleared', async () => {
+test('a fault strikes as often as it is injected, of one subscription, or until all are cleared', async () => {
   const subscriptionId = await created(emulator)
   const fault = '{"status":503}'
-  await post('fault', { operation: 'callback', fault, times: '2', subscriptionId: `${subscriptionId}` })
+  await post('inject', { operation: 'callback', fault, times: '2', subscriptionId: `${subscriptionId}` })
   await emulator.notify(lowEnergy)
   expect(emulator.callbacks).toMatchObject([{ status: 503, fault: { status: 503 } }])
-  await post('fault', { operation: 'create', fault, times: 'Infinity' })
+  await post('inject', { operation: 'create', fault, times: 'Infinity' })
   for (let i = 0; i < 3; i++) await expect(created(emulator, { users: 'bob' })).rejects.toThrow('503')
-  await post('clear-faults', {})
+  await post('clear', {})
   await created(emulator, { users: 'bob' })
 })
 
@@ -97,7 +97,7 @@ test('a callback is sent again byte for byte, to the one subscription', async ()
   await emulator.notify(lowEnergy)
   const index = emulator.callbacks.findIndex(({ status }) => status === 500)
   const failed = emulator.callbacks[index]
-  expect(await post('resend', { entryId: `${index + 3}` })).toMatchObject({
+  expect(await post('resend', { event: `${index + 3}` })).toMatchObject({
     status: 200,
     answer: { subscriptionId: failed?.subscriptionId, status: 202, message: 'Answered 202' },
   })
@@ -110,10 +110,10 @@ test('a callback is sent again byte for byte, to the one subscription', async ()
   expect(emulator.subscriptions.map(({ consecutiveFailures }) => consecutiveFailures)).toEqual([0, 0])
 })
 
-test('what cannot be sent again is refused: a request, a body that was cut, an entry that is gone', async () => {
+test('what cannot be sent again is refused: a request, a body that was cut, an event that is gone', async () => {
   await created(emulator)
   await emulator.notify({ ...lowEnergy, payload: { text: 'x'.repeat(20_000) } })
-  for (const entryId of [1, 2, 99]) expect((await post('resend', { entryId })).status).toBe(400)
+  for (const event of [1, 2, 99]) expect((await post('resend', { event })).status).toBe(400)
 })
 
 test('end and revoke-tokens do what the emulator does', async () => {

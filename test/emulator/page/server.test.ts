@@ -1,10 +1,12 @@
 /** Which requests the page's server answers. */
 import { once } from 'node:events'
-import { request } from 'node:http'
+import { createServer, request } from 'node:http'
 import { connect } from 'node:net'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { isServed } from '../../../src/emulator/page/identity.js'
 import { ConfigurationError } from '../../../src/errors.js'
+import { refusingPort, serving } from '../../support/listen.js'
 
 let emulator: Emulator
 let pageUrl: string
@@ -84,9 +86,9 @@ describe('the page server', () => {
     const headers = { host: 'localhost:9999', origin: 'http://localhost:9999' }
     expect((await send(pageUrl, { headers })).status).toBe(200)
     const action = { method: 'POST', body: '{}', headers: { ...headers, 'content-type': 'application/json' } }
-    expect((await send(`${pageUrl}api/clear-faults`, action)).status).toBe(200)
+    expect((await send(`${pageUrl}api/clear`, action)).status).toBe(200)
     action.headers.origin = pageUrl.slice(0, -1)
-    expect((await send(`${pageUrl}api/clear-faults`, action)).status).toBe(403)
+    expect((await send(`${pageUrl}api/clear`, action)).status).toBe(403)
   })
 
   test('has nothing at a path with another token', async () => {
@@ -118,6 +120,24 @@ describe('the page server', () => {
     expect(await post({ ...json, origin }, '['.repeat(500_000))).toBe(400)
     expect(await post({ ...json, origin }, JSON.stringify('x'.repeat(1_100_000)))).toBe(413)
     expect(await post({ ...json, origin })).toBe(200)
+  })
+
+  test('proves that it is the page of an address; a foreign server on the port learns nothing of it', async () => {
+    expect(await isServed(pageUrl)).toBe(true)
+    expect(await isServed(pageUrl.replace(/[\w-]+\/$/, 'another-token/'))).toBe(false)
+    const seen: unknown[] = []
+    const foreign = createServer((incoming, outgoing) => {
+      seen.push(incoming.url, incoming.headers)
+      // As an app does that answers every path with its page; the second answer never ends.
+      if (seen.length < 3) outgoing.end('<div id=app>')
+      else setInterval(() => outgoing.write('x'.repeat(1_000)), 1).unref()
+    })
+    await using server = await serving(foreign)
+    const [token = ''] = new URL(pageUrl).pathname.split('/').filter(Boolean)
+    const address = `http://127.0.0.1:${server.port}/${token}/`
+    for (let i = 0; i < 2; i++) expect(await isServed(address)).toBe(false)
+    expect(JSON.stringify(seen)).not.toContain(token)
+    expect(await isServed(`http://127.0.0.1:${refusingPort}/${token}/`)).toBe(false)
   })
 
   test('offers the certificate of the authority', async () => {

@@ -58,9 +58,10 @@ describe('states and transitions (docs/service.md, States)', () => {
     expect(refusalOf(refused)).toEqual([409, { error: 'duplicate_subscription', message }])
     expect(emulator.requests.at(-1)).toMatchObject({
       status: 409,
-      subscriptionId: first,
-      refusal: { code: 'duplicate_subscription', message },
+      refusal: { code: 'duplicate_subscription', message, subscriptionId: first },
     })
+    // The request itself is not about that subscription.
+    expect(emulator.requests.at(-1)).not.toHaveProperty('subscriptionId')
     expect(ids()).toEqual([first])
   })
 

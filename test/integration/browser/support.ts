@@ -64,9 +64,9 @@ export class World {
     }))
   }
 
-  /** Opens the page, at the place that a hash names. */
-  async open(browser: Browser, options: BrowserContextOptions = {}, hash = ''): Promise<Page> {
-    const opened = await openPage(browser, this.pageUrl + hash, options, this)
+  /** @param query - what is open, as in the address */
+  async open(browser: Browser, options: BrowserContextOptions = {}, query = ''): Promise<Page> {
+    const opened = await openPage(browser, this.pageUrl + query, options, this)
     this.#opened = opened
     return opened.page
   }
@@ -119,6 +119,6 @@ export async function openPage(
     if (protocol !== 'data:') origins.add(origin)
   })
   await page.goto(url)
-  await page.getByText('Live', { exact: true }).waitFor()
+  if (options.javaScriptEnabled !== false) await page.getByText('Live', { exact: true }).waitFor()
   return { page, [Symbol.asyncDispose]: () => context.close() }
 }
