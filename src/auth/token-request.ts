@@ -139,7 +139,7 @@ export class TokenEndpoint {
   missing(): Missing {
     if (this.#isAuthenticating) return missingAuthentication
     const { proxy } = this.#settings.transport
-    const server = `the authorization server${proxy === undefined ? '' : `, or the proxy ${proxy},`}`
+    const server = `the authorization server${proxy === undefined ? '' : `, or the proxy that ${proxy} names,`}`
     const words =
       `there was no access token from ${this.address.shown} yet. ` +
       `See whether ${server} is slow or out of reach, or allow more time with \`timeoutMs\`.`

@@ -2,7 +2,7 @@
 import { accessTokenOf, authorizerFor, type TokenAuthorizer } from '../auth/authorizer.js'
 import { ClosedError, NotificationError } from '../errors.js'
 import type { Transport } from '../http/exchange.js'
-import { dispatcherTransport, fetchTransport } from '../http/fetch.js'
+import { fetchTransport } from '../http/fetch.js'
 import { defaultRetryPolicy, type RetryPolicy, retryPolicy } from '../http/retry.js'
 import { type Call, type CallSettings, withCall } from '../http/send.js'
 import { Turns } from '../http/turns.js'
@@ -78,11 +78,7 @@ export class NotificationClient implements AsyncDisposable {
     const tenant = 'domain' in auth ? auth.domain : 'username' in auth ? auth.username : ''
     this.service = `${withoutEndingSlashes(baseUrl.href)} ${tenant}`.trim()
     this.#endpoints = new SubscriptionEndpoints({ baseUrl, routes, headers })
-    this.#transport = fetch
-      ? fetchTransport(fetch)
-      : dispatcher
-        ? dispatcherTransport(dispatcher)
-        : undiciTransport(ca)
+    this.#transport = fetch ? fetchTransport(fetch) : undiciTransport({ ca, dispatcher })
     // Not of token requests: a request that has its turn may wait for one.
     this.#turns = fetch || dispatcher ? undefined : new Turns(maxConnections)
     this.#retry = retryPolicy(valid.retry, defaultRetryPolicy)

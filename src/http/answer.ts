@@ -80,7 +80,14 @@ export class Answer {
 
   /** The body as errors show it. */
   text(): string {
-    return this.redact(this.body)
+    // A `fetch` decodes by itself, and keeps the header.
+    const encoding = this.body.includes('\ufffd') ? this.#encoding() : undefined
+    return encoding === undefined ? this.redact(this.body) : `[not read: it is encoded as ${encoding}]`
+  }
+
+  #encoding(): string | undefined {
+    const encoding = this.header('content-encoding')
+    return encoding && excerpt(encoding, 50)
   }
 
   /** Makes a text from this answer safe to show in an error. */
@@ -94,8 +101,8 @@ export class Answer {
   json<Output>(schema: z.ZodType<Output>, refuse: (issues: readonly Issue[]) => NotificationError): Output {
     const json = this.bodyComplete ? parseJson(this.body) : undefined
     if (json !== undefined) return validate(schema, json, refuse)
-    const encoding = this.header('content-encoding')
-    const howEncoded = encoding === undefined ? '' : `: it is encoded as ${excerpt(encoding, 50)}`
+    const encoding = this.#encoding()
+    const howEncoded = encoding === undefined ? '' : `: it is encoded as ${encoding}`
     const message = this.bodyComplete ? `is not JSON${howEncoded}` : 'is incomplete or too long'
     throw refuse([{ path: [], message }])
   }

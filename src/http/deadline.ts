@@ -148,7 +148,7 @@ export function missingInPhase(
       return (
         `this attempt was not sent, because no connection to ${host} was made or became free. ` +
         'If many calls are made at once, make fewer at a time, or allow more time with `timeoutMs`; ' +
-        `if not, check the network, or ${proxy === undefined ? 'whether a proxy is needed' : `the proxy ${proxy}`}.`
+        `if not, check the network, or ${proxy === undefined ? 'whether a proxy is needed' : `the proxy that ${proxy} names`}.`
       )
     case 'backoff':
       return `another attempt at ${shown} was about to follow. Allow more time with \`timeoutMs\`, or shorter waits with \`retry\`.`

@@ -49,7 +49,7 @@ export interface NoResponse {
 }
 
 export interface Transport {
-  /** The proxy that requests may go through, for messages. */
+  /** The variable that names a proxy for requests, for messages. */
   readonly proxy?: string | undefined
   /**
    * Sends once and reads the whole answer, whatever its status; redirects are not followed. Rejects only before anything

@@ -111,19 +111,10 @@ function transportOn(ask: (request: HttpRequest, signal: AbortSignal) => Promise
         const answer = exchange(request, controller)
         return await deadline.waitFor(answer, 'answer', { abandon: () => controller.abort(deadline.reason) })
       } catch (error) {
-        return { error: thrownAnswer(error) ?? error, requestSent: !provesUnsent(error) }
+        return { error, requestSent: !provesUnsent(error) }
       }
     },
   }
-}
-
-/** What to do about a layer that throws an answer, as ky, axios and undici's `responseError` do. */
-function thrownAnswer(error: unknown): Error | undefined {
-  const { response, statusCode } = Object(error)
-  const status: unknown = Object(response).status ?? statusCode
-  if (typeof status !== 'number') return undefined
-  const message = `it threw the answer, of status ${status}: give the client a \`fetch\` or \`dispatcher\` that returns every answer`
-  return new Error(message, { cause: error })
 }
 
 /** Reads the body of an answer. @throws the error of a body that breaks off, if the answer is a success */

@@ -1,11 +1,14 @@
-/** The default transport: undici, loaded at the first request. */
-import type { Dispatcher } from 'undici'
+/** The default transport: undici, loaded at the first request, or the caller's dispatcher. */
+import type { buildConnector, Dispatcher } from 'undici'
+import { loopbackHost } from '../shared/addresses.js'
 import { BoundedBytes } from '../shared/bounded-bytes.js'
 import { isBodiless, isInterim, isSuccess } from '../shared/statuses.js'
 import { certificatesIn, messageOf } from '../shared/text.js'
 import { configurationError } from '../shared/validation.js'
+import { isRefusedHandshake } from './connection-error.js'
 import type { Deadline, Waiting } from './deadline.js'
 import {
+  type Address,
   errorBodyMs,
   type HttpRequest,
   type HttpResponse,
@@ -14,58 +17,86 @@ import {
   responseOf,
   type Transport,
 } from './exchange.js'
+import { type DispatcherLike, dispatcherTransport } from './fetch.js'
+import { proxyAgent, proxyVariable } from './proxy.js'
 
 type Undici = typeof import('undici')
 
 /** Sockets per origin of the dispatcher that the client makes; further calls wait for a free socket. */
 export const maxConnections = 32
 
-/** @param ca - certificates that the transport trusts besides the public authorities */
-export function undiciTransport(ca: string | undefined): Transport {
-  let opening: Promise<Dispatcher> | undefined
-  let opened: Dispatcher | undefined
+/**
+ * The transport on undici: on dispatchers that it opens and closes itself, or on one of the caller's.
+ *
+ * @param options.ca - certificates that its own dispatchers trust besides the public authorities
+ */
+export function undiciTransport({
+  ca,
+  dispatcher,
+}: {
+  readonly ca?: string | undefined
+  readonly dispatcher?: DispatcherLike | undefined
+}): Transport {
+  const proxy = dispatcher === undefined ? proxyVariable() : undefined
+  let opening: Promise<Opened> | undefined
+  let opened: Opened | undefined
 
   async function send(request: HttpRequest, deadline: Deadline) {
-    opening ??= open(ca)
+    opening ??= dispatcher === undefined ? open(ca, proxy) : recognize(dispatcher)
     opened = await deadline.waitFor(opening, 'connection')
-    return exchange(opened, request, deadline)
+    return opened.send(request, deadline)
   }
 
   return {
-    proxy: hasProxy() ? 'of the environment' : undefined,
-    send: (request, deadline) =>
-      opened === undefined ? send(request, deadline) : exchange(opened, request, deadline),
+    proxy,
+    send: (request, deadline) => opened?.send(request, deadline) ?? send(request, deadline),
     async close() {
-      // A dispatcher that could not be made has nothing to close.
-      const dispatcher = await opening?.catch(() => undefined)
-      await dispatcher?.destroy()
+      // What could not be opened has nothing to close.
+      const transport = await opening?.catch(() => undefined)
+      await transport?.close?.()
     },
   }
 }
 
-function hasProxy(): boolean {
-  const { HTTPS_PROXY, HTTP_PROXY, https_proxy, http_proxy } = process.env
-  return Boolean(https_proxy || HTTPS_PROXY || http_proxy || HTTP_PROXY)
-}
+type Opened = Pick<Transport, 'send' | 'close'>
 
-async function open(ca: string | undefined): Promise<Dispatcher> {
-  const { Agent, EnvHttpProxyAgent } = await loadUndici()
-  const connect = await tlsOptions(ca)
-  // No proxy reaches this machine.
-  const noProxy = `${process.env.no_proxy || process.env.NO_PROXY || ''},localhost,127.0.0.1,[::1]`
+async function open(ca: string | undefined, proxy: string | undefined): Promise<Opened> {
+  const undici = await loadUndici()
+  const tls = await tlsOptions(ca)
   // The client's deadline covers the whole call; undici's own timeouts could end it earlier.
   const limits = { connections: maxConnections, headersTimeout: 0, bodyTimeout: 0 }
-  // The other one parses the origin of each request.
-  if (!hasProxy()) return new Agent({ ...limits, connect })
-  try {
-    return new EnvHttpProxyAgent({ ...limits, connect, proxyTls: connect, requestTls: connect, noProxy })
-  } catch {
-    // The address is not shown, because it may hold a password.
-    const message = 'must be the URL of an HTTP proxy, such as `http://proxy.example.com:3128`'
-    throw configurationError('The proxy that the environment names cannot be used')([
-      { path: ['HTTPS_PROXY'], message },
-    ])
+  const direct = new undici.Agent({ ...limits, connect: namingAlerts(undici.buildConnector(tls)) })
+  const proxied = proxy
+    ? proxyAgent(undici, proxy, { ...limits, connect: tls, proxyTls: tls, requestTls: tls })
+    : undefined
+  // No proxy reaches this machine.
+  const dispatcherFor = ({ origin }: Address) =>
+    proxied && !loopbackHost.test(new URL(origin).hostname) ? proxied : direct
+  return {
+    send: (request, deadline) => exchange(dispatcherFor(request.address), request, deadline),
+    close: async () => void (await Promise.all([direct.destroy(), proxied?.destroy()])),
   }
+}
+
+/** A dispatcher of our undici reports when a request leaves. Others, and mocks, which send nothing, only have `request`. */
+async function recognize(given: DispatcherLike): Promise<Opened> {
+  const undici = await loadUndici().catch(() => undefined)
+  if (undici === undefined || !(given instanceof undici.Dispatcher)) return dispatcherTransport(given)
+  const { MockAgent, MockClient, MockPool } = undici
+  const isMock = [MockAgent, MockClient, MockPool].some((mock) => given instanceof mock)
+  return isMock
+    ? dispatcherTransport(given)
+    : { send: (request, deadline) => exchange(given, request, deadline) }
+}
+
+/** A TLS alert is followed by the end of the socket, which undici would report in its place. */
+function namingAlerts(connect: buildConnector.connector): buildConnector.connector {
+  return (options, callback) =>
+    connect(options, (...result) => {
+      const [, socket] = result
+      socket?.once('error', () => socket.destroy())
+      callback(...result)
+    })
 }
 
 /** @throws `ConfigurationError` if undici cannot be loaded, such as inlined into an ES module, where it finds no `require` */
@@ -199,7 +230,7 @@ class ResponseHandler implements Dispatcher.DispatchHandler, Waiting {
     // Also of an answer without a body that declares one.
     if (isBodiless(status)) this.#answer(true)
     else if (status !== 0 && !isSuccess(status)) this.#answer(false)
-    else this.#end()?.resolve({ error, requestSent: this.phase === 'answer' })
+    else this.#end()?.resolve({ error, requestSent: this.phase === 'answer' && !isRefusedHandshake(error) })
   }
 
   abandon(): void {

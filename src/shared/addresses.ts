@@ -1,7 +1,7 @@
 /** Which addresses are accepted, and how errors show them (docs/service.md, Authentication). */
 import { excerpt } from './text.js'
 
-export const loopbackHost = /^(?:localhost\.?|127(?:\.\d{1,3}){3}|\[::1\])$/
+export const loopbackHost = /^(?:localhost\.?|127(?:\.\d{1,3}){3}|\[::1\])\.?$/
 
 /** Whether a URL has `http:` and a loopback host: then requests do not leave the machine. */
 export function isInsecureLoopback({ protocol, hostname }: URL): boolean {

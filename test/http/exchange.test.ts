@@ -133,12 +133,14 @@ describe.each(Object.entries(transports))('over %s', (_name, transport) => {
     await expect(client.createSubscription(subscription)).rejects.toMatchObject({ issues })
   })
 
-  test('a body that nobody asked to compress is named', async () => {
-    const { client } = clientAnswered(201, [gzipSync('{"subscription_id":7}')], {
-      'content-encoding': 'gzip',
-    })
+  test('a body that nobody asked to compress is named, also in an error', async () => {
+    const answered = (status: number) =>
+      clientAnswered(status, [gzipSync('{"subscription_id":7}')], { 'content-encoding': 'gzip' }).client
     const issues = [{ path: [], message: 'is not JSON: it is encoded as gzip' }]
-    await expect(client.createSubscription(subscription)).rejects.toMatchObject({ issues })
+    const body = '[not read: it is encoded as gzip]'
+    await expect(answered(201).createSubscription(subscription)).rejects.toMatchObject({ issues, body })
+    const refused = await failureOf(answered(400).createSubscription(subscription))
+    expect(refused).toMatchObject({ body, message: expect.stringContaining(`answered 400 (${body})`) })
   })
 
   const broken = Object.assign(new Error('terminated'), { code: 'UND_ERR_SOCKET' })

@@ -38,57 +38,82 @@ function clientOf(baseUrl: string): NotificationClient {
   })
 }
 
-describe('a proxy from the environment', () => {
-  test.each(['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'])(
-    '%s carries token and calls through tunnels, and reads neither',
-    async (name) => {
-      await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl })
-      vi.stubEnv(name, proxy.url)
-      const client = clientOf(`https://${host}`)
-      await client.createSubscription({ ...subscription, parameters: { token: secrets.parameter } })
-      await client.close()
-      expect(emulator.subscriptions).toHaveLength(1)
-      expect(new Set(proxy.requests.map(({ target }) => target))).toEqual(new Set([`${host}:443`]))
-      expect(JSON.stringify(proxy.requests)).not.toMatch(/"(?:proxy-)?authorization"/i)
-      expectNoSecretIn(proxy.requests)
-      // What the client opened is closed: also the tunnels.
-      await proxy.idle()
-    },
-  )
+/** `PROXY` stands for the address of the proxy, `REFUSING` for one where nothing listens. */
+type Environment = Readonly<Record<string, string>>
 
-  test('gets no request to http: on loopback, because it could read the request', async () => {
+function stubProxies(environment: Environment, proxy: string) {
+  for (const [name, value] of Object.entries(environment)) {
+    const refusing = `http://127.0.0.1:${refusingPort}`
+    vi.stubEnv(
+      name,
+      value.replace('PROXY', proxy).replace('REFUSING', refusing).replace('SCHEMELESS http://', ''),
+    )
+  }
+}
+
+describe('a proxy from the environment', () => {
+  test.each<Environment>([
+    { HTTPS_PROXY: 'PROXY' },
+    { https_proxy: 'PROXY' },
+    { HTTP_PROXY: 'PROXY' },
+    { http_proxy: 'PROXY' },
+    { https_proxy: 'PROXY', HTTPS_PROXY: 'REFUSING' },
+    { HTTPS_PROXY: 'PROXY', http_proxy: 'REFUSING' },
+    { https_proxy: '', HTTPS_PROXY: 'PROXY' },
+    { https_proxy: '', HTTPS_PROXY: '', http_proxy: '', HTTP_PROXY: 'PROXY' },
+    { HTTPS_PROXY: 'SCHEMELESS PROXY' },
+    { HTTPS_PROXY: 'PROXY', NO_PROXY: 'example.com, .other.example' },
+    { HTTPS_PROXY: 'PROXY', no_proxy: '', NO_PROXY: '' },
+  ])('carries token and calls through tunnels, and reads neither: %j', async (environment) => {
     await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl })
-    for (const name of ['HTTPS_PROXY', 'HTTP_PROXY']) vi.stubEnv(name, proxy.url)
-    await using server = await serving(createServer((_, response) => response.writeHead(204).end()))
-    const baseUrl = `http://${server.host}`
-    const auth = { username: 'subscriber', password: secrets.password }
-    const client = new NotificationClient({ baseUrl, auth })
-    await client.unsubscribe(1)
+    stubProxies(environment, proxy.url)
+    const before = { ...process.env }
+    const client = clientOf(`https://${host}`)
+    await client.createSubscription({ ...subscription, parameters: { token: secrets.parameter } })
     await client.close()
-    expect(proxy.requests).toEqual([])
+    expect(emulator.subscriptions).toHaveLength(1)
+    expect(new Set(proxy.requests.map(({ target }) => target))).toEqual(new Set([`${host}:443`]))
+    expect(JSON.stringify(proxy.requests)).not.toMatch(/"(?:proxy-)?authorization"/i)
+    expectNoSecretIn(proxy.requests)
+    expect(process.env).toEqual(before)
+    // What the client opened is closed: also the tunnels.
+    await proxy.idle()
   })
 
-  test.each(['NO_PROXY', 'no_proxy'])('%s names hosts that are reached directly', async (name) => {
+  // An address for documentation, where nothing answers (RFC 5737).
+  const silentHost = '192.0.2.1'
+  test.each<[url: string, environment: Environment]>([
+    [`https://${silentHost}`, { NO_PROXY: `example.org,${silentHost}` }],
+    [`https://${silentHost}`, { no_proxy: silentHost }],
+    [`https://${silentHost}:8443`, { NO_PROXY: `${silentHost}:8443` }],
+    [`https://${silentHost}`, { NO_PROXY: '*' }],
+    [`https://${silentHost}`, { no_proxy: '*', NO_PROXY: 'example.org' }],
+    [`https://${silentHost}`, { no_proxy: '', NO_PROXY: '*' }],
+    ...['localhost', 'LOCALHOST.', '127.0.0.1', '127.8.9.10', '[::1]'].map(
+      (loopback): [string, Environment] => [`https://${loopback}:${refusingPort}`, {}],
+    ),
+  ])('is not asked for %s with %j', async (url, environment) => {
     await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl })
-    vi.stubEnv('HTTPS_PROXY', proxy.url)
-    // An address for documentation, where nothing answers (RFC 5737).
-    vi.stubEnv(name, 'example.org,192.0.2.1')
-    await using client = clientOf('https://192.0.2.1')
+    stubProxies({ HTTPS_PROXY: 'PROXY', HTTP_PROXY: 'PROXY', ...environment }, proxy.url)
+    await using client = clientOf(url)
     await failureOf(client.getAccessToken({ timeoutMs: 300 }))
     expect(proxy.requests).toEqual([])
   })
 
-  test('loopback addresses are reached directly', async () => {
+  test('gets no request to http: on loopback, because it could read the request', async () => {
     await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl })
-    vi.stubEnv('HTTPS_PROXY', proxy.url)
-    await using client = clientOf(emulator.baseUrl)
-    await client.getAccessToken()
+    stubProxies({ HTTPS_PROXY: 'PROXY', HTTP_PROXY: 'PROXY' }, proxy.url)
+    await using server = await serving(createServer((_, response) => response.writeHead(204).end()))
+    const auth = { username: 'subscriber', password: secrets.password }
+    await using client = new NotificationClient({ baseUrl: `http://${server.host}`, auth })
+    await client.unsubscribe(1)
     expect(proxy.requests).toEqual([])
   })
 
   test.each([
     ['user:pass%40word', 'user:pass@word'],
     ['CORP%5Cuser:a%2Fb', 'CORP\\user:a/b'],
+    ['only-a-user', 'only-a-user:'],
   ])("the proxy's own credentials go to the proxy: %s", async (credentials, sent) => {
     await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl })
     vi.stubEnv('HTTPS_PROXY', proxy.url.replace('//', `//${credentials}@`))
@@ -103,24 +128,30 @@ describe('a proxy that fails', () => {
   const password = 'pr0xy-p4ssword'
   const withPassword = (url: string) => url.replace('//', `//user:${password}@`)
 
-  test.each([403, 407, 502])('by answering %i: the error has the status', async (refuseWith) => {
+  test.each([
+    { refuseWith: 403, attempts: 1, says: 'list the host in NO_PROXY' },
+    { refuseWith: 407, attempts: 1, says: 'asks for a user and a password: write them into HTTPS_PROXY' },
+    { refuseWith: 502, attempts: 3, says: 'Check the address in HTTPS_PROXY' },
+  ])('by answering $refuseWith is named', async ({ refuseWith, attempts, says }) => {
     await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl, refuseWith })
     vi.stubEnv('HTTPS_PROXY', withPassword(proxy.url))
     await using client = clientOf(`https://${host}`)
     const error = await failureOf(client.getAccessToken())
     expect(error).toMatchObject({ code: 'CONNECTION', requestSent: false })
-    expect((error as Error).message).toContain(
-      `Could not reach ${host}, perhaps because of the proxy of the environment: Proxy response (${refuseWith})`,
-    )
+    expect((error as Error).message).toContain(`Proxy response (${refuseWith})`)
+    expect((error as Error).message).toContain(says)
+    expect(proxy.requests).toHaveLength(attempts)
     expect(everythingShownBy([error, logger.lines])).not.toContain(password)
   })
 
-  test('by not being there', async () => {
-    vi.stubEnv('HTTPS_PROXY', withPassword(`http://127.0.0.1:${refusingPort}`))
+  test('by not being there is named', async () => {
+    vi.stubEnv('https_proxy', withPassword(`http://127.0.0.1:${refusingPort}`))
     await using client = clientOf(`https://${host}`)
     const error = await failureOf(client.getAccessToken())
     expect(error).toMatchObject({ code: 'CONNECTION', requestSent: false, cause: { code: 'ECONNREFUSED' } })
-    expect((error as Error).message).toContain(`connect ECONNREFUSED 127.0.0.1:${refusingPort}`)
+    expect((error as Error).message).toContain(
+      `no connection to the proxy: connect ECONNREFUSED 127.0.0.1:${refusingPort}. Check the address in https_proxy`,
+    )
     expect(everythingShownBy([error, logger.lines])).not.toContain(password)
   })
 
@@ -145,7 +176,7 @@ describe('a proxy that fails', () => {
       expect(error).toMatchObject({ code: 'TIMEOUT', phase, timeoutMs: 1_500 })
       const { message } = error as Error
       expect(message).toMatch(words)
-      expect(message).toContain('the proxy of the environment')
+      expect(message).toContain('the proxy that HTTPS_PROXY names')
       expect(everythingShownBy([error, logger.lines])).not.toContain(password)
     }
     const target = `${host}:443`
@@ -161,15 +192,18 @@ describe('a proxy that fails', () => {
     expect((error as Error).message).toMatch(/unable to verify the first certificate|self.signed/)
   })
 
-  test.each(['not a url', 'http://user:pr0xy-password@pro xy', 'http://user:pr0xy-password%@proxy'])(
+  test.each([
+    'not a url',
+    'ftp://proxy',
+    'http://user:pr0xy-password@pro xy',
+    'http://user:pr0xy-password%@proxy',
+  ])(
     'by having an address that is none, %j: the configuration is wrong, and its password stays hidden',
     async (address) => {
-      vi.stubEnv('HTTPS_PROXY', address)
+      vi.stubEnv('http_proxy', address)
       await using client = clientOf(`https://${host}`)
       const error = await failureOf(client.getAccessToken())
-      const message = 'must be the URL of an HTTP proxy, such as `http://proxy.example.com:3128`'
-      const issues = [{ path: ['HTTPS_PROXY'], message }]
-      expect(error).toMatchObject({ code: 'CONFIGURATION', issues })
+      expect(error).toMatchObject({ code: 'CONFIGURATION', issues: [{ path: ['http_proxy'] }] })
       expect((error as Error).message).toContain('The proxy that the environment names cannot be used')
       expect(JSON.stringify([error, String(error), (error as Error).cause])).not.toContain('pr0xy-password')
     },

@@ -129,8 +129,8 @@ const rows: readonly Row[] = [
   ['a content-length within the body', 'unusable', withHeaders(['content-length: 12'])],
   ['truncated JSON', 'unusable', answer((each) => whole({ ...each, body: each.body.slice(0, -1) }), 'go on')],
   ['an HTML page with 200', 'not the service', answer(() => pageAnswer, 'go on')],
+  ['a gzip body that was not requested', 'unusable', answer(gzipped, 'go on')],
   // Unusual, but answers.
-  ['a gzip body that was not requested', 'success', answer(gzipped, 'go on')],
   [
     'HTTP/1.0, ended by the end of the connection',
     'success',
