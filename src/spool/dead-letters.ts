@@ -2,8 +2,7 @@
 import * as z from 'zod'
 import { InvalidDeliveryError, type Issue, SpoolError } from '../errors.js'
 import { parseJson } from '../shared/validation.js'
-import { isBytes, jsonOf } from '../webhooks/body.js'
-import { bytesOf } from '../webhooks/content.js'
+import { bytesOf, isBytes, jsonOf } from '../webhooks/body.js'
 import type { SpoolFolder } from './folder.js'
 import { contentOf, diskBytesOf, type EntryContent, type FileFields, lineOf, nameOf } from './format.js'
 

@@ -304,7 +304,7 @@ export class SpoolStore {
     if (letter === undefined) return false
     parse(letter.body)
     const { receivedAt, traceparent } = letter
-    const text = jsonOf(jsonContentOf(letter.body).value)
+    const text = jsonOf(jsonContentOf(letter.body))
     // With a new id: a delivery with the id of a letter is one that became it.
     const entry = { id: this.#newId(), receivedAt, traceparent, text, ...untried }
     return this.letters.remove(id, () => this.#additions.add(entry, text.length))

@@ -82,6 +82,12 @@ export function isBytes(body: unknown): body is Bytes {
   }
 }
 
+export function bytesOf(body: Bytes): Uint8Array {
+  return ArrayBuffer.isView(body)
+    ? new Uint8Array(body.buffer, body.byteOffset, body.byteLength)
+    : new Uint8Array(body)
+}
+
 /** Whether a body is larger than `maxBytes`. An object that was parsed before has no size. */
 export function isLarger(body: unknown, maxBytes: number): boolean {
   if (typeof body !== 'string') return isBytes(body) && body.byteLength > maxBytes

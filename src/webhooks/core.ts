@@ -9,6 +9,7 @@ import { channelFor, traced } from '../shared/tracing.js'
 import { formatIssues } from '../shared/validation.js'
 import { settlesWithin } from '../shared/waits.js'
 import { errorOf, isLarger, type ReadBody, routeAdvice } from './body.js'
+import { Connections } from './closing.js'
 import { contentOf } from './content.js'
 import { logUndocumentedType, type NotificationHandler } from './handlers.js'
 import type { RequestHeaders } from './headers.js'
@@ -16,6 +17,7 @@ import { type DeliveryReceiverOptions, type RefusedCallback, routeError } from '
 import { deliveryReader, namesOf } from './parse.js'
 import type { Delivery, NoPayloadSchemas, PayloadSchemas } from './schemas.js'
 import { authenticatorOf } from './secrets.js'
+import type { Authenticator } from './verify.js'
 
 /** The answer to a callback; never with a body. */
 export interface CallbackAnswer {
@@ -41,8 +43,18 @@ interface Received {
   readonly stillRunning?: Promise<void>
 }
 
+/** A delivery whose handlers have begun, or an invalid body that `onInvalid` has got. */
+interface Handled {
+  readonly fields: Names
+  readonly startedAt: number
+  readonly done: Promise<void>
+}
+
 /** Of the log: the ids and the type of a body, as far as they can be read. */
 type Names = Partial<ReturnType<typeof namesOf>>
+
+/** A timer that is later than this was kept from firing: something blocked the process. */
+const timerLatenessMs = 50
 
 const receiveChannel = channelFor('receive')
 
@@ -58,8 +70,9 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
   readonly maxBodyBytes: number
   readonly log: Log
   readonly deliveries = new InFlight()
+  readonly connections = new Connections()
   readonly #options: DeliveryReceiverOptions<Payloads>
-  readonly #authenticate: ReturnType<typeof authenticatorOf>
+  readonly #authenticate: Authenticator
   readonly #read: (value: unknown, body: unknown) => Delivery<Payloads>
   readonly #logLoss: Log
   readonly #logRefusal: Log
@@ -99,7 +112,7 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
     this.#logLoss('warn', { event: 'callback.parsed-before' }, `${message}: ${routeAdvice}`)
   }
 
-  /** Never rejects. @param readBody - called only if authenticated, with constant secrets before anything is awaited */
+  /** Never rejects. @param readBody - called only if authenticated, before anything is awaited */
   receive(
     method: unknown,
     headers: RequestHeaders,
@@ -107,8 +120,7 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
   ): Promise<Received> {
     const run = async (context: ReceiveContext = {}) => {
       const isPost = String(method).toUpperCase() === 'POST'
-      const checked = isPost ? this.#authenticate(headers) : wrongMethod(method)
-      const refused = checked instanceof Promise ? await checked : checked
+      const refused = isPost ? this.#authenticate(headers) : wrongMethod(method)
       const received = refused
         ? { answer: this.refuse(refused, method) }
         : await this.#process(context, headers, readBody)
@@ -160,38 +172,51 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
     // one timer for all would never fire on Workers, where a timer ends with the request that set it.
     for (let step = 0; step < 10 && !isDone; step += 1) await undefined
     const { ackTimeoutMs = 2_000 } = this.#options
-    if (isDone || (await settlesWithin(ackTimeoutMs, done))) return { answer: answerWith(204) }
-    const slow = { event: 'handler.slow', ...fields, ackTimeoutMs }
-    this.log('warn', slow, 'Answered before the handlers were done; they continue')
-    return { answer: answerWith(204), stillRunning: done }
+    if (!isDone) await settlesWithin(ackTimeoutMs, done)
+    const durationMs = performance.now() - handled.startedAt
+    const isBlocked = durationMs > ackTimeoutMs + timerLatenessMs
+    if (isBlocked || !isDone)
+      this.#reportSlow(isBlocked, { ...fields, ackTimeoutMs, durationMs: Math.round(durationMs) })
+    return { answer: answerWith(204), ...(!isDone && { stillRunning: done }) }
   }
 
-  /** Reads the body, and starts handlers or `onInvalid`; `done` is when they are. `undefined` if the body is too large. */
+  #reportSlow(isBlocked: boolean, fields: object): void {
+    const slow = { event: 'handler.slow', ...fields }
+    if (!isBlocked) this.log('warn', slow, 'Answered before the handlers were done; they continue')
+    const message = 'Answered too late, because something blocked the process, probably a handler'
+    // Also without a logger, because the service may count a late answer as a failed callback.
+    if (isBlocked)
+      this.#logRefusal('warn', slow, `${message}: see "Work that takes long" in docs/receiver.md`)
+  }
+
+  /** Reads the body, and starts handlers or `onInvalid`. `undefined` if the body is too large. */
   async #handle(
     headers: RequestHeaders,
     readBody: () => ReadBody | Promise<ReadBody>,
-  ): Promise<{ readonly fields: Names; readonly done: Promise<void> } | undefined> {
+  ): Promise<Handled | undefined> {
     let body: unknown
     let value: unknown
+    let startedAt: number | undefined
     try {
       const read = await readBody()
+      startedAt = performance.now()
       // A body that a parser has read was not limited yet.
       if (read === undefined || isLarger(read.body, this.maxBodyBytes)) return undefined
       body = read.body
       try {
-        value = contentOf(body).value
+        value = contentOf(body, headers)
       } catch (error) {
         throw read.failure ?? error
       }
       const delivery = this.#read(value, body)
       // Read first, because a handler may change the notification.
       const fields = namesOf(delivery)
-      return { fields, done: this.#runHandlers(delivery, fields, headers) }
+      return { fields, startedAt, done: this.#runHandlers(delivery, fields, headers) }
     } catch (thrown) {
       const error = errorOf(body, thrown)
       const names = namesIn(value)
       const fields = { issues: this.#shownIssues(error, names.type), ...names }
-      return { fields, done: this.#reportInvalid(error, fields) }
+      return { fields, startedAt: startedAt ?? performance.now(), done: this.#reportInvalid(error, fields) }
     }
   }
 

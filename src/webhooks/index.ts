@@ -11,13 +11,13 @@ export {
   type NotificationType,
   notificationTypes,
 } from '../notification-types.js'
+export { type FastifyInstanceLike, type FastifyPluginOptions, toFastifyPlugin } from './adapters/fastify.js'
+export { type LambdaAnswer, type LambdaEvent, toLambdaHandler } from './adapters/lambda.js'
+export { toNodeHandler } from './adapters/node.js'
+export type { CallbackServer, NodeRequest, NodeResponse } from './adapters/node-types.js'
+export { toWebHandler, type WebHandlerOptions } from './adapters/web.js'
 export type { CallbackAnswer } from './core.js'
-export { type FastifyInstanceLike, type FastifyPluginOptions, toFastifyPlugin } from './fastify.js'
 export type { DeliveryContext, NotificationHandler } from './handlers.js'
-export { type KoaContextLike, toKoaMiddleware } from './koa.js'
-export { type LambdaAnswer, type LambdaEvent, toLambdaHandler } from './lambda.js'
-export { toNodeHandler } from './node.js'
-export type { CallbackServer, NodeRequest, NodeResponse } from './node-types.js'
 export type { DeliveryReceiverOptions, RefusedCallback } from './options.js'
 export {
   createDeliveryParser,
@@ -45,4 +45,3 @@ export {
 } from './schemas.js'
 export type { SecretsSource } from './secrets.js'
 export { type Secrets, verifySecrets } from './verify.js'
-export { toWebHandler, type WebHandlerOptions } from './web.js'

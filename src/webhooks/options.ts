@@ -7,7 +7,7 @@ import { maxDelayMs } from '../shared/waits.js'
 import type { DeliveryContext } from './handlers.js'
 import { payloadsSchema } from './payloads.js'
 import type { NoPayloadSchemas, Notification, PayloadSchemas } from './schemas.js'
-import type { SecretsSource } from './secrets.js'
+import { type SecretsSource, sourceIssues } from './secrets.js'
 import { type Secrets, secretsIssues } from './verify.js'
 
 /** The options of a `DeliveryReceiver`: `secrets` or `allowUnauthenticated: true` is required. */
@@ -22,13 +22,14 @@ interface Authenticated {
    * a header, which is a parameter or header of the subscription. Every named header must be sent once, with one of its
    * accepted values; two values allow a rotation. Placeholders are refused; fewer than 16 characters are logged.
    *
-   * A function, asynchronous or not, gives them by the headers of the callback, which it must read before its first `await`:
-   * for a vault, or several tenants. Its result counts for a minute, and for five seconds if it refuses a callback, because a
-   * secret may be new; `undefined` refuses the callback.
+   * A synchronous function is called for each callback, and once when the receiver is made: for secrets that change, or that
+   * depend on a header. What it returns is checked each time. `undefined` refuses the callback; what cannot work is also
+   * logged as `secrets.failed`. How to read a vault: docs/receiver.md, Secrets that change.
    *
    * @example
    * ```ts
    * new DeliveryReceiver({ secrets: { token: [currentToken, previousToken] } })
+   * new DeliveryReceiver({ secrets: ({ header }) => tenants.get(header('x-tenant') ?? '') })
    * ```
    */
   readonly secrets: Secrets | SecretsSource
@@ -99,9 +100,11 @@ export interface RefusedCallback {
   readonly header?: string | undefined
 }
 
+const routeRefusal = configurationError('The callback route cannot work')
+
 /** The error about a callback route that cannot work. */
 export function routeError(message: string): ConfigurationError {
-  return configurationError('The callback route cannot work')([{ path: [], message }])
+  return routeRefusal([{ path: [], message }])
 }
 
 /** The error of a route that gets the arguments of another framework. */
@@ -109,13 +112,14 @@ export function foreignCall(problem: string): ConfigurationError {
   return routeError(`${problem}: use the adapter of your framework (docs/receiver.md)`)
 }
 
-/** @throws `ConfigurationError` with every problem of options or arguments; callers in JavaScript may pass anything */
-export function check<Output>(
-  subject: 'The delivery receiver' | 'The callback route',
-  schema: z.ZodType<Output>,
-  value: unknown,
-): Output {
-  return validate(schema, value, configurationError(`${subject} cannot work`))
+/** @throws `ConfigurationError` with every problem of a route's options; callers in JavaScript may pass anything */
+export function validateRoute(schema: z.ZodType, options: unknown): void {
+  validate(schema, options, routeRefusal)
+}
+
+/** @throws `ConfigurationError` with every problem of a receiver's options or arguments */
+export function validateReceiver(schema: z.ZodType, given: unknown): void {
+  validate(schema, given, configurationError('The delivery receiver cannot work'))
 }
 
 /** A time in milliseconds that a timer takes. */
@@ -128,10 +132,9 @@ export function optionsSchema() {
   return z
     .strictObject({
       secrets: z.unknown().superRefine((secrets, context) => {
-        if (typeof secrets === 'function') return
-        for (const { path, message } of secretsIssues(secrets)) {
-          context.addIssue({ code: 'custom', path: [...path], message })
-        }
+        const issues =
+          typeof secrets === 'function' ? sourceIssues(secrets as SecretsSource) : secretsIssues(secrets)
+        for (const { path, message } of issues) context.addIssue({ code: 'custom', path: [...path], message })
       }),
       allowUnauthenticated: z.boolean(),
       payloads: payloadsSchema(),

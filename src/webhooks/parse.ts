@@ -4,7 +4,7 @@ import type { InvalidDeliveryError } from '../errors.js'
 import { configurationError, numericId, validate } from '../shared/validation.js'
 import { errorOf, invalidDelivery } from './body.js'
 import { contentOf } from './content.js'
-import { checkOf, payloadReaders, payloadsSchema } from './payloads.js'
+import { issueFinder, payloadReaders, payloadsSchema } from './payloads.js'
 import { anyDeliverySchema, type Delivery, type NoPayloadSchemas, type PayloadSchemas } from './schemas.js'
 
 /** The options of {@link createDeliveryParser}. */
@@ -92,14 +92,14 @@ export function deliveryReader<Payloads extends PayloadSchemas>(
   return read as unknown as (value: unknown, body: unknown) => Delivery<Payloads>
 }
 
-const issuesOfDelivery = checkOf(anyDeliverySchema)
+const issuesOfDelivery = issueFinder(anyDeliverySchema)
 
 function parserOf<Payloads extends PayloadSchemas>(payloads: Payloads): DeliveryParser<Payloads> {
   const read = deliveryReader(payloads)
 
   function safeParse(body: unknown): DeliveryResult<Payloads> {
     try {
-      return { success: true, data: read(contentOf(body).value, body) }
+      return { success: true, data: read(contentOf(body), body) }
     } catch (thrown) {
       return { success: false, error: errorOf(body, thrown) }
     }

@@ -21,7 +21,7 @@ function schemaProblem(schema: PayloadSchemas[string]): string | undefined {
     return 'must be a Standard Schema, such as one of zod, valibot or arktype'
   }
   try {
-    // One call. Zod also answers what a transform throws with a promise.
+    // Zod answers with a promise also what a transform throws, as it may for `{}`.
     if (schema['~standard'].vendor === 'zod' || !isPromise(schema['~standard'].validate({}))) return undefined
   } catch {
     return undefined
@@ -52,15 +52,15 @@ export function payloadReaders(payloads: PayloadSchemas): readonly { type: strin
 const payloadPath = ['notification', 'payload']
 
 const documentedReaders = Object.entries(documentedPayloads).map(([type, { schema }]) => {
-  const issuesOfPayload = checkOf(schema, payloadPath)
+  const issuesOfPayload = issueFinder(schema, payloadPath)
   return { type, read: (payload: unknown) => ({ payload, issues: issuesOfPayload(payload) }) }
 })
 
 /**
- * Makes a check from a schema of this package: synchronous and without transforms, so that the value itself is the
+ * Makes a function that finds what is wrong with a value, from a schema of this package: synchronous and without transforms, so that the value itself is the
  * result and nothing is built. Where code generation is not allowed, zod runs the schema uncompiled.
  */
-export function checkOf(
+export function issueFinder(
   schema: z.core.$ZodType,
   path?: readonly string[],
 ): (value: unknown) => Issue[] | undefined {
@@ -76,11 +76,6 @@ export function checkOf(
 function readerOf(type: string, schema: PayloadSchemas[string]): PayloadReader {
   return (payload) => {
     try {
-      // Zod's own function, because by the standard it answers what a transform throws with a promise.
-      if ('_zod' in schema) {
-        const { data, error } = z.safeParse(schema as z.core.$ZodType, payload, ownMessages)
-        return { payload: data, issues: error && issuesOf(error, payloadPath) }
-      }
       const result = schema['~standard'].validate(payload)
       if (isPromise(result)) throw new TypeError('it returned a promise')
       if (!result.issues) return { payload: result.value }

@@ -7,11 +7,18 @@ import type {
 } from '../notification-types.js'
 import { objectWith } from '../shared/validation.js'
 import { settlesWithin } from '../shared/waits.js'
+import type { CallbackServer } from './adapters/node-types.js'
+import { closeServer } from './closing.js'
 import { type CallbackAnswer, ReceiverCore, receiverCore } from './core.js'
 import type { NotificationHandler } from './handlers.js'
 import { type HeadersLike, RequestHeaders } from './headers.js'
-import type { CallbackServer } from './node-types.js'
-import { check, type DeliveryReceiverOptions, delaySchema, foreignCall, optionsSchema } from './options.js'
+import {
+  type DeliveryReceiverOptions,
+  delaySchema,
+  foreignCall,
+  optionsSchema,
+  validateReceiver,
+} from './options.js'
 import type { NoPayloadSchemas, PayloadSchemas } from './schemas.js'
 
 /** A callback, the argument of {@link DeliveryReceiver.handle}. */
@@ -64,7 +71,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    */
   constructor(options: DeliveryReceiverOptions<Payloads>) {
     // Names missing options even if there are no options.
-    check('The delivery receiver', optionsSchema(), options ?? {})
+    validateReceiver(optionsSchema(), options ?? {})
     this.#core = new ReceiverCore(options)
     this.handle = this.handle.bind(this)
   }
@@ -86,7 +93,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
     handler: NotificationHandler<Type, Payloads>,
   ): this
   on(type: string, handler: NotificationHandler<string, Payloads>): this {
-    check('The delivery receiver', z.object({ type: z.string(), handler: z.function() }), { type, handler })
+    validateReceiver(z.object({ type: z.string(), handler: z.function() }), { type, handler })
     this.#core.addHandler(type, handler)
     return this
   }
@@ -97,7 +104,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    * @throws `ConfigurationError` for a handler that is no function
    */
   onAny(handler: NotificationHandler<string, Payloads>): this {
-    check('The delivery receiver', z.object({ handler: z.function() }), { handler })
+    validateReceiver(z.object({ handler: z.function() }), { handler })
     this.#core.addHandler(undefined, handler)
     return this
   }
@@ -151,7 +158,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    * ```
    */
   async drain(options: { readonly timeoutMs?: number | undefined } = {}): Promise<number> {
-    check('The delivery receiver', z.strictObject({ timeoutMs: delaySchema().optional() }), options)
+    validateReceiver(z.strictObject({ timeoutMs: delaySchema().optional() }), options)
     const { timeoutMs } = options
     const { deliveries } = this.#core
     const drained = deliveries.whenIdle()
@@ -181,10 +188,11 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
       server: objectWith(['close', 'prependListener'], 'a server of Node.js; of Fastify, `app.server`'),
       options: z.strictObject({ timeoutMs: delaySchema().optional() }),
     })
-    check('The delivery receiver', schema, { server, options })
+    validateReceiver(schema, { server, options })
     const { timeoutMs = 10_000 } = options
     const startedAt = performance.now()
-    await closeServer(server, timeoutMs, () => this.#core.deliveries.count > 0)
+    const { connections, deliveries } = this.#core
+    await closeServer(server, timeoutMs, connections.of(server), () => deliveries.count > 0)
     return this.drain({ timeoutMs: Math.max(0, startedAt + timeoutMs - performance.now()) })
   }
 
@@ -192,27 +200,4 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
   get [receiverCore](): ReceiverCore<Payloads> {
     return this.#core
   }
-}
-
-/** Asks each connection with its next answer to close, ends idle ones after a quiet second, and all after `timeoutMs`. */
-async function closeServer(server: CallbackServer, timeoutMs: number, isBusy: () => boolean): Promise<void> {
-  const endAt = performance.now() + timeoutMs
-  let isClosed = false
-  let lastAt = performance.now()
-  server.prependListener('request', ({ httpVersionMajor }, response) => {
-    lastAt = performance.now()
-    // HTTP/2 has no such header.
-    if (httpVersionMajor !== 2 && !response.headersSent) response.setHeader('connection', 'close')
-  })
-  // `close` of Node.js would end idle connections at once, while a callback may be on its way over one of them.
-  Object.defineProperty(server, 'closeIdleConnections', { value: () => {}, configurable: true })
-  server.close(() => {
-    isClosed = true
-  })
-  Reflect.deleteProperty(server, 'closeIdleConnections')
-  while (!isClosed && performance.now() < endAt) {
-    await new Promise((resolve) => setTimeout(resolve, 25))
-    if (performance.now() > lastAt + 1_000 && !isBusy()) server.closeIdleConnections?.()
-  }
-  server.closeAllConnections?.()
 }

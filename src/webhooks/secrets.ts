@@ -1,35 +1,35 @@
-/** The option `secrets` as a function: from a vault, or for the tenant that a header names. */
+/** The option `secrets` as a function: secrets that change, or that depend on the tenant that a header names. */
+import type { Issue } from '../errors.js'
 import type { Log } from '../logger.js'
 import { configurationError } from '../shared/validation.js'
-import { withTimeLimit } from '../shared/waits.js'
-import type { RequestHeaders } from './headers.js'
 import { type Authenticator, authenticator, logShortSecrets, type Secrets, secretsIssues } from './verify.js'
 
-/** Gives the secrets of a callback by its headers. Called for each callback: it keeps what it reads from a vault. */
+/** Gives the secrets of a callback by its headers; `undefined` refuses the callback. Synchronous, and called for each callback. */
 export type SecretsSource = (request: {
   /** The value of a header of the callback, by its name in any case, if it was sent once. */
   readonly header: (name: string) => string | undefined
-}) => Secrets | undefined | Promise<Secrets | undefined>
+}) => Secrets | undefined
 
-const answerMs = 5_000
-
-/** Its result is a promise only for a function. @param sparseLog - for failures of the function, which any sender may cause */
+/** @param sparseLog - for failures of the function, which any sender may cause */
 export function authenticatorOf(
   secrets: Secrets | SecretsSource | undefined,
   log: Log,
   sparseLog: Log,
-): (headers: RequestHeaders) => ReturnType<Authenticator> | Promise<ReturnType<Authenticator>> {
+): Authenticator {
   if (secrets === undefined) return () => undefined
   if (typeof secrets !== 'function') {
     logShortSecrets(secrets, log)
     return authenticator(secrets)
   }
-  return async (headers) => {
+  let isFirst = true
+  return (headers) => {
     try {
-      const found = await withTimeLimit(answerMs, () => secrets({ header: (name) => headers.get(name) }))
+      const found = secrets({ header: (name) => headers.get(name) })
       if (found === undefined) return { status: 401, reason: 'there are no secrets for this request' }
-      const issues = secretsIssues(found)
-      if (issues.length > 0) throw configurationError('The result of `secrets` is no secrets')(issues)
+      const issues = isPromised(found) ? promiseIssues : secretsIssues(found)
+      if (issues.length > 0) throw configurationError('The function `secrets` returned no secrets')(issues)
+      if (isFirst) logShortSecrets(found, log)
+      isFirst = false
       return authenticator(found)(headers)
     } catch (err) {
       const message = 'The function `secrets` failed: the callback is refused'
@@ -37,4 +37,30 @@ export function authenticatorOf(
       return { status: 401, reason: 'the function `secrets` failed' }
     }
   }
+}
+
+const promiseIssues = [
+  {
+    path: [],
+    message:
+      'must be synchronous: return what a variable holds, and refresh that variable beside the function (docs/receiver.md, Secrets that change)',
+  },
+]
+
+/** Why a function cannot be the option: it returns a promise. A throw or a missing value counts at the callback. */
+export function sourceIssues(source: SecretsSource): readonly Issue[] {
+  try {
+    return isPromised(source({ header: () => undefined })) ? promiseIssues : []
+  } catch {
+    return []
+  }
+}
+
+/** Whether a result, or a value in it, is a promise, whose rejection would otherwise end the process. */
+function isPromised(found: unknown): boolean {
+  const promises = [found, ...Object.values(Object(found)).flat()].filter(
+    (value) => typeof Object(value).then === 'function',
+  )
+  for (const promise of promises) Promise.resolve(promise).catch(() => {})
+  return promises.length > 0
 }

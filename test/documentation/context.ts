@@ -48,7 +48,8 @@ export declare const token: string
 export declare const secrets: { token: string }
 export declare const accept: (body: unknown) => Promise<void>
 export declare const next: string
-export declare const vault: { read(name: string): Promise<string> }
+export declare const vault: { read(): Promise<Map<string, { token: string[] }>> }
+export declare const tenants: Map<string, { token: string[] }>
 export declare const onLowEnergy: NotificationHandler<'lowEnergyAgentOpened'>
 export declare const queue: { add(item: object): Promise<void> }
 
@@ -121,18 +122,17 @@ export const context: Readonly<Record<string, readonly string[]>> = {
     'next as previousToken',
     'queue',
   ],
-  'src/webhooks/lambda.ts: toLambdaHandler': ['receiver'],
+  'src/webhooks/adapters/lambda.ts: toLambdaHandler': ['receiver'],
   'src/webhooks/receiver.ts: close': ['receiver', 'server'],
   'src/webhooks/receiver.ts: drain': ['receiver'],
   'src/webhooks/receiver.ts: handle': ['receiver', 'parsedRequest as request', 'response'],
-  'src/webhooks/fastify.ts: toFastifyPlugin': ['receiver', 'fastify'],
+  'src/webhooks/adapters/fastify.ts: toFastifyPlugin': ['receiver', 'fastify'],
   'src/webhooks/handlers.ts: header': ['receiver'],
-  'src/webhooks/koa.ts: toKoaMiddleware': ['receiver', 'koa as app'],
-  'src/webhooks/node.ts: toNodeHandler': ['createServer', 'receiver', 'express as app'],
+  'src/webhooks/adapters/node.ts: toNodeHandler': ['createServer', 'receiver', 'express as app'],
   'src/webhooks/options.ts: payloads': ['current as currentToken'],
-  'src/webhooks/options.ts: secrets': ['current as currentToken', 'next as previousToken'],
+  'src/webhooks/options.ts: secrets': ['current as currentToken', 'next as previousToken', 'tenants'],
   'src/webhooks/sample.ts: sampleDelivery': ['onLowEnergy'],
   'src/webhooks/verify.ts: verifySecrets': ['current as currentToken'],
-  'src/webhooks/web.ts: toWebHandler': ['receiver', 'hono as app'],
-  'src/webhooks/web.ts: waitUntil': ['receiver', 'waitUntil', 'type Env', 'type ExecutionContext'],
+  'src/webhooks/adapters/web.ts: toWebHandler': ['receiver', 'hono as app'],
+  'src/webhooks/adapters/web.ts: waitUntil': ['receiver', 'waitUntil', 'type Env', 'type ExecutionContext'],
 }

@@ -25,6 +25,10 @@ const body = JSON.stringify(lowEnergyDelivery())
 const request = () =>
   new Request('https://app.example.com/n', { method: 'POST', headers: authenticated, body })
 
+const throwing = (error: unknown) => () => {
+  throw error
+}
+
 /** What fails with the error, by the event that reports it. */
 const failures: Record<string, (error: unknown, logger: Recording) => unknown> = {
   'request.failed': (error, logger) => {
@@ -58,15 +62,12 @@ const failures: Record<string, (error: unknown, logger: Recording) => unknown> =
     handled.resolve()
   },
   'callback.unanswered': (error, logger) => {
-    const end = () => {
-      throw error
-    }
-    const response = { statusCode: 0, headersSent: false, setHeader() {}, end }
+    const response = { statusCode: 0, headersSent: false, setHeader() {}, end: throwing(error) }
     const unanswered = Object.assign(new PassThrough(), { method: 'PUT', headers: {} })
     return toNodeHandler(new DeliveryReceiver({ secrets, logger }))(unanswered, response)
   },
   'secrets.failed': (error, logger) =>
-    new DeliveryReceiver({ secrets: () => Promise.reject(error), logger }).handle(post()),
+    new DeliveryReceiver({ secrets: throwing(error), logger }).handle(post()),
   'token.refresh-failed': async (error, logger) => {
     vi.useFakeTimers()
     const service = fakeService()

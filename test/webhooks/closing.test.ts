@@ -1,7 +1,11 @@
 import { once } from 'node:events'
 import { Agent, createServer, type IncomingMessage, request, type Server } from 'node:http'
+import { connect as connectHttp2, createSecureServer } from 'node:http2'
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { connect as connectTls } from 'node:tls'
+import { startEmulator } from 'notification-subscriber/emulator'
 import { ConfigurationError, DeliveryReceiver, toNodeHandler } from 'notification-subscriber/webhooks'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
@@ -18,9 +22,9 @@ async function serve(handler: () => unknown = () => {}, ackTimeoutMs = 2_000) {
 }
 
 /** Sends one callback, and resolves with its status and header `connection`, or with the code of the error. */
-function post(port: number, agent: Agent) {
+function post(port: number, agent: Agent, send = request) {
   return new Promise<{ status: number | string | undefined; connection?: string | undefined }>((resolve) => {
-    const sent = request({ port, host: '127.0.0.1', method: 'POST', agent, headers: authenticated })
+    const sent = send({ port, host: '127.0.0.1', method: 'POST', agent, headers: authenticated })
     sent.on('response', (response: IncomingMessage) => {
       response
         .resume()
@@ -126,6 +130,29 @@ test('under load, on 200 connections: no callback that was answered is lost, and
   expect(await closed).toBe(0)
   expect(new Set(statuses)).toEqual(new Set([204]))
   expect(handled).toBe(statuses.length)
+})
+
+test('of a server for HTTP/2 and HTTP/1 nothing is left: no session, no silent connection, no living process', async () => {
+  await using emulator = await startEmulator()
+  const receiver = new DeliveryReceiver({ secrets, logger: false }).onAny(() => {})
+  const server = createSecureServer({ ...emulator.tls, allowHTTP1: true }, toNodeHandler(receiver))
+  const port = await listen(server)
+  const options = { port, host: '127.0.0.1', ca: emulator.ca }
+  const agent = new HttpsAgent({ ...options, keepAlive: true })
+  const session = connectHttp2(`https://127.0.0.1:${port}`, options)
+  const stream = session.request({ ':method': 'POST', ...authenticated }).end(body)
+  await once(stream.resume(), 'end')
+  expect(await post(port, agent, httpsRequest)).toMatchObject({ status: 204 })
+  const silent = connectTls({ ...options, ALPNProtocols: ['http/1.1'] }).on('error', () => {})
+  const halfOpen = connectTls({ ...options, ALPNProtocols: ['http/1.1'] }).on('error', () => {})
+  await Promise.all([once(silent, 'secureConnect'), once(halfOpen, 'secureConnect')])
+  halfOpen.write('POST / HTTP/1.1\r\nHost: a\r\n')
+  const ended = Promise.all([once(session, 'close'), once(silent, 'close'), once(halfOpen, 'close')])
+  const closed = once(server, 'close')
+  expect(await receiver.close(server, { timeoutMs: 2_000 })).toBe(0)
+  await ended
+  await closed
+  agent.destroy()
 })
 
 test('a server that does not listen is closed already; what is no server is refused', async () => {

@@ -400,9 +400,10 @@ describe('the message about many or long problems', () => {
   })
 
   test('marks what was cut, also where lines were joined', () => {
-    const schema = z.object({}).transform(() => {
+    const validate = () => {
       throw new Error(`begins\n${' '.repeat(300)}ends`)
-    })
+    }
+    const schema = { '~standard': { version: 1 as const, vendor: 'mine', validate } }
     expect(parserFor(schema).safeParse(scoreDelivery()).error?.message).toContain('(begins …)')
   })
 })

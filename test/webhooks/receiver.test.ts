@@ -1,6 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { ConfigurationError, DeliveryReceiver, InvalidDeliveryError } from 'notification-subscriber/webhooks'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
 import { deliveryOf, lowEnergyDelivery } from './deliveries.js'
 import { post, recordingLogger, recordingOnInvalid, secrets } from './support.js'
@@ -291,6 +292,66 @@ describe('the answer waits for the handlers, at most ackTimeoutMs', () => {
     expect(answered).not.toHaveBeenCalled()
     resolve()
     await Promise.all(answers)
+  })
+})
+
+describe('work that blocks the process is logged as handler.slow, because the answer is late', () => {
+  const block = (ms: number) => {
+    const end = performance.now() + ms
+    while (performance.now() < end);
+  }
+
+  test.each<[when: string, ackTimeoutMs: number, handler: () => unknown]>([
+    ['at once', 50, () => block(150)],
+    ['at once, with ackTimeoutMs 0', 0, () => block(150)],
+    [
+      'after a while',
+      50,
+      async () => {
+        await sleep(1)
+        block(150)
+      },
+    ],
+    [
+      'after a while, and continues',
+      50,
+      async () => {
+        await sleep(1)
+        block(150)
+        await sleep(10)
+      },
+    ],
+  ])('%s', async (_, ackTimeoutMs, handler) => {
+    const { logger, lines } = recordingLogger()
+    const receiver = new DeliveryReceiver({ secrets, logger, ackTimeoutMs }).onAny(handler)
+    expect((await receiver.handle(post())).status).toBe(204)
+    await receiver.drain()
+    const [, ...warnings] = lines
+    const { id: notificationId, type } = lowEnergyDelivery().notification
+    const fields = { event: 'handler.slow', subscriptionId: 4711, notificationId, type, ackTimeoutMs }
+    expect(warnings).toMatchObject([{ level: 'warn', fields }])
+    expect(warnings[0]?.message).toContain('blocked the process')
+    expect(Object(warnings[0]?.fields).durationMs).toBeGreaterThanOrEqual(150)
+  })
+
+  test('also without a logger; a handler that only takes long is not', async () => {
+    const error = vi.spyOn(console, 'error').mockImplementation(() => {})
+    onTestFinished(() => void vi.restoreAllMocks())
+    const receiver = new DeliveryReceiver({ secrets, ackTimeoutMs: 50 })
+    receiver.on('lowEnergyAgentOpened', () => block(150)).on('cxScoreUpdated', () => sleep(150))
+    await receiver.handle({ ...post(), body: deliveryOf('cxScoreUpdated', {}) })
+    expect(error).not.toHaveBeenCalled()
+    await receiver.handle(post())
+    expect(error).toHaveBeenCalledOnce()
+  })
+
+  test('not behind setImmediate', async () => {
+    const { logger, lines } = recordingLogger()
+    const receiver = new DeliveryReceiver({ secrets, logger, ackTimeoutMs: 50 })
+    receiver.onAny(() => void setImmediate(block, 150))
+    await receiver.handle(post())
+    await new Promise(setImmediate)
+    expect(lines).toMatchObject([{ fields: { event: 'delivery.received' } }])
   })
 })
 

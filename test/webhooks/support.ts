@@ -3,14 +3,12 @@ import { once } from 'node:events'
 import { createServer, type RequestListener, type ServerOptions } from 'node:http'
 import { connect } from 'node:net'
 import Fastify from 'fastify'
-import Koa from 'koa'
 import {
   type CallbackRequest,
   type DeliveryReceiver,
   type InvalidDeliveryError,
   type Logger,
   toFastifyPlugin,
-  toKoaMiddleware,
   toLambdaHandler,
   toNodeHandler,
   toWebHandler,
@@ -137,7 +135,6 @@ export const transports: readonly [name: string, open: (receiver: DeliveryReceiv
         }),
     ],
     ['toNodeHandler', (receiver) => served(toNodeHandler(receiver))],
-    ['toKoaMiddleware', (receiver) => served(new Koa().use(toKoaMiddleware(receiver)).callback())],
     [
       'toFastifyPlugin',
       async (receiver) => {

@@ -8,6 +8,7 @@ import Fastify from 'fastify'
 import { createApp, type EventHandler, toNodeListener } from 'h31'
 import { Hono } from 'hono'
 import Koa from 'koa'
+import type { DeliveryReceiver } from 'notification-subscriber/webhooks'
 import type { StartServer } from './expect-delivery.js'
 import { functionUrl, type LambdaHandler } from './function-url.js'
 import { nestApp, nestVersions } from './nest.js'
@@ -51,44 +52,38 @@ export const pageServers = {
     return { origin: app.info.uri, close: () => app.stop() }
   },
   async bun(receiver, tls) {
-    const routes = new Map<string, (request: Request) => Promise<Response>>()
-    const Bun = {
-      serve: (options: { routes: object }) => {
-        for (const [path, handler] of Object.entries(options.routes)) routes.set(path, handler)
-      },
-    }
-    await runBlock('Bun.serve', { Bun, receiver })
-    return startServer(
-      createServer(
-        tls,
-        getRequestListener(
-          (request) =>
-            routes.get(new URL(request.url).pathname)?.(request) ?? new Response(null, { status: 404 }),
-        ),
-      ),
-    )
+    const { Bun } = await runBlockOfWeb(receiver)
+    const handle = (request: Request) =>
+      Bun.routes.get(new URL(request.url).pathname)?.(request) ?? new Response(null, { status: 404 })
+    return startServer(createServer(tls, getRequestListener(handle)))
   },
   async hono(receiver, tls) {
-    const app = new Hono()
-    await runBlock('Hono, Deno, Bun, Workers', { app, receiver })
+    const { app } = await runBlockOfWeb(receiver)
     return startServer(createAdaptorServer({ fetch: app.fetch, createServer, serverOptions: tls }))
   },
   async worker(receiver, tls) {
-    const { worker } = await runBlock('Hono, Deno, Bun, Workers', { app: new Hono(), receiver })
+    const { worker } = await runBlockOfWeb(receiver)
     const { fetch } = worker as { fetch(request: Request, env: object, context: object): Promise<Response> }
-    const context = { waitUntil: () => {} }
-    return startServer(
-      createServer(
-        tls,
-        getRequestListener((request) => fetch(request, {}, context)),
-      ),
-    )
+    const handle = (request: Request) => fetch(request, {}, { waitUntil: () => {} })
+    return startServer(createServer(tls, getRequestListener(handle)))
   },
   async lambda(receiver, tls) {
     const { handler } = await runBlock('AWS Lambda', { receiver })
     return startServer(createServer(tls, functionUrl(handler as LambdaHandler)))
   },
 } satisfies Record<string, StartServer>
+
+/** One block for three platforms. */
+async function runBlockOfWeb(receiver: DeliveryReceiver) {
+  const app = new Hono()
+  const routes = new Map<string, (request: Request) => Promise<Response>>()
+  const serve = (options: { routes: Record<string, (request: Request) => Promise<Response>> }) => {
+    for (const [path, handle] of Object.entries(options.routes)) routes.set(path, handle)
+  }
+  const Bun = { serve, routes }
+  const { worker } = await runBlock('Hono, Deno, Bun, Workers', { app, receiver, Bun })
+  return { app, Bun, worker }
+}
 
 function nestWithMiddleware(version: keyof typeof nestVersions): StartServer {
   return (receiver, tls) =>

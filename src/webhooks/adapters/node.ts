@@ -1,11 +1,11 @@
 /** A callback route for servers of Node.js. */
-import { BoundedBytes } from '../shared/bounded-bytes.js'
-import { bodyTimeoutMs, invalidDelivery, isBytes, type ReadBody, routeAdvice } from './body.js'
-import { coreOf, type ReceiverCore } from './core.js'
-import { RequestHeaders } from './headers.js'
+import { BoundedBytes } from '../../shared/bounded-bytes.js'
+import { bodyTimeoutMs, invalidDelivery, isBytes, type ReadBody, routeAdvice } from '../body.js'
+import { coreOf, type ReceiverCore } from '../core.js'
+import { RequestHeaders } from '../headers.js'
+import { foreignCall } from '../options.js'
+import type { CallbackReceiver } from '../receiver.js'
 import type { NodeRequest, NodeResponse } from './node-types.js'
-import { foreignCall } from './options.js'
-import type { CallbackReceiver } from './receiver.js'
 
 /**
  * Makes a request listener for `node:http`, `node:https` and `node:http2`, which is also a middleware for
@@ -47,6 +47,8 @@ export async function handleNodeRequest(
   { parsedBody = () => bodyLeftOn(request), headers = request?.headers }: FrameworkRequest = {},
 ): Promise<void> {
   if (typeof response?.end !== 'function') throw foreignCall('it takes a request and a response of Node.js')
+
+  core.connections.remember(request)
 
   async function readBody(): Promise<ReadBody> {
     let body: unknown
@@ -94,7 +96,7 @@ function readNodeStream(request: NodeRequest, maxBytes: number): Promise<ReadBod
   return new Promise((resolve) => {
     const body = new BoundedBytes(maxBytes)
     const onData = (chunk: Uint8Array | string) => {
-      if (!body.add(bytesOf(chunk, request))) end(undefined)
+      if (!body.add(bytesIn(chunk, request))) end(undefined)
     }
     const end = (read: ReadBody<Uint8Array>) => {
       clearTimeout(timer)
@@ -117,7 +119,7 @@ function readNodeStream(request: NodeRequest, maxBytes: number): Promise<ReadBod
 }
 
 /** The bytes of a chunk, which is text if a middleware that ran before called `setEncoding`. */
-function bytesOf(chunk: Uint8Array | string, request: NodeRequest): Uint8Array {
+function bytesIn(chunk: Uint8Array | string, request: NodeRequest): Uint8Array {
   if (typeof chunk !== 'string') return chunk
   // The type of the encoding is not that of Node's types, which an app that only receives callbacks may not have.
   return Buffer.from(chunk, request.readableEncoding as BufferEncoding)

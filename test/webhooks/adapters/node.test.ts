@@ -11,11 +11,11 @@ import {
   toNodeHandler,
 } from 'notification-subscriber/webhooks'
 import { afterAll, describe, expect, test, vi } from 'vitest'
-import { deferred } from '../support/deferred.js'
-import { eventually } from '../support/eventually.js'
-import { expectPage } from '../support/message-page.js'
-import { lowEnergyDelivery } from './deliveries.js'
-import { head, openSocket, recordingLogger, recordingOnInvalid, secrets, serverOf } from './support.js'
+import { deferred } from '../../support/deferred.js'
+import { eventually } from '../../support/eventually.js'
+import { expectPage } from '../../support/message-page.js'
+import { lowEnergyDelivery } from '../deliveries.js'
+import { head, openSocket, recordingLogger, recordingOnInvalid, secrets, serverOf } from '../support.js'
 
 const delivery = JSON.stringify(lowEnergyDelivery())
 

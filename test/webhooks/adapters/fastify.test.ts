@@ -2,8 +2,8 @@ import { setTimeout } from 'node:timers/promises'
 import Fastify, { type FastifyServerOptions, type onRequestHookHandler } from 'fastify'
 import { DeliveryReceiver, toFastifyPlugin } from 'notification-subscriber/webhooks'
 import { expect, test } from 'vitest'
-import { lowEnergyDelivery } from './deliveries.js'
-import { authenticated, secrets } from './support.js'
+import { lowEnergyDelivery } from '../deliveries.js'
+import { authenticated, secrets } from '../support.js'
 
 const payload = JSON.stringify(lowEnergyDelivery())
 const url = '/notifications'

@@ -4,11 +4,11 @@ import {
   toWebHandler,
 } from 'notification-subscriber/webhooks'
 import { describe, expect, test, vi } from 'vitest'
-import { deferred } from '../support/deferred.js'
-import { eventually } from '../support/eventually.js'
-import { expectPage } from '../support/message-page.js'
-import { lowEnergyDelivery } from './deliveries.js'
-import { authenticated, recordingLogger, recordingOnInvalid, secrets } from './support.js'
+import { deferred } from '../../support/deferred.js'
+import { eventually } from '../../support/eventually.js'
+import { expectPage } from '../../support/message-page.js'
+import { lowEnergyDelivery } from '../deliveries.js'
+import { authenticated, recordingLogger, recordingOnInvalid, secrets } from '../support.js'
 
 const delivery = JSON.stringify(lowEnergyDelivery())
 

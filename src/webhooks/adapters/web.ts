@@ -1,11 +1,11 @@
 /** A callback route for servers that answer web-standard requests. */
 import * as z from 'zod'
-import { callLogged } from '../logger.js'
-import { invalidDelivery, readWebStream, routeAdvice } from './body.js'
-import { coreOf } from './core.js'
-import { RequestHeaders } from './headers.js'
-import { check, foreignCall } from './options.js'
-import type { CallbackReceiver } from './receiver.js'
+import { callLogged } from '../../logger.js'
+import { invalidDelivery, readWebStream, routeAdvice } from '../body.js'
+import { coreOf } from '../core.js'
+import { RequestHeaders } from '../headers.js'
+import { foreignCall, validateRoute } from '../options.js'
+import type { CallbackReceiver } from '../receiver.js'
 
 /** Options of {@link toWebHandler}. */
 export interface WebHandlerOptions<Rest extends unknown[]> {
@@ -48,7 +48,7 @@ export function toWebHandler<Rest extends unknown[] = []>(
   options: WebHandlerOptions<Rest> = {},
 ): (request: Request, ...rest: Rest) => Promise<Response> {
   const core = coreOf(receiver)
-  check('The callback route', z.strictObject({ waitUntil: z.function().optional() }), options)
+  validateRoute(z.strictObject({ waitUntil: z.function().optional() }), options)
   const { waitUntil } = options
   async function answered(request: Request, rest: Rest): Promise<Response> {
     const readBody = () => {

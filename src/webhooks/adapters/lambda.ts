@@ -1,9 +1,10 @@
 /** A callback route for AWS Lambda. */
-import { excerpt } from '../shared/text.js'
-import { coreOf } from './core.js'
-import { RequestHeaders } from './headers.js'
-import { routeError } from './options.js'
-import type { CallbackReceiver } from './receiver.js'
+import { excerpt } from '../../shared/text.js'
+import { invalidDelivery } from '../body.js'
+import { coreOf } from '../core.js'
+import { RequestHeaders } from '../headers.js'
+import { routeError } from '../options.js'
+import type { CallbackReceiver } from '../receiver.js'
 
 /** The parts of an event that the handler uses: of an API Gateway (1.0 and 2.0), a load balancer, a function URL or VPC Lattice. */
 export interface LambdaEvent {
@@ -62,10 +63,8 @@ export function toLambdaHandler(receiver: CallbackReceiver): (event: LambdaEvent
       )
     }
     const sent = new RequestHeaders(headers ?? multiValueHeaders)
-    const { answer } = await core.receive(method, sent, () => ({
-      body:
-        isBase64Encoded && body ? Uint8Array.from(atob(body), (each) => each.charCodeAt(0)) : (body ?? ''),
-    }))
+    const readBody = () => ({ body: isBase64Encoded && body ? bytesOfBase64(body) : (body ?? '') })
+    const { answer } = await core.receive(method, sent, readBody)
     const answerLists = Object.entries(answer.headers).map(([name, value]) => [name, [value]])
     return {
       statusCode: answer.status,
@@ -74,5 +73,13 @@ export function toLambdaHandler(receiver: CallbackReceiver): (event: LambdaEvent
       body: '',
       isBase64Encoded: false,
     }
+  }
+}
+
+function bytesOfBase64(body: string): Uint8Array {
+  try {
+    return Uint8Array.from(atob(body), (each) => each.charCodeAt(0))
+  } catch (cause) {
+    throw invalidDelivery(body, 'is not in base64, as its event says', cause)
   }
 }

@@ -1,10 +1,10 @@
 /** A callback route for Fastify. */
 import * as z from 'zod'
-import { coreOf } from './core.js'
+import { coreOf } from '../core.js'
+import { validateRoute } from '../options.js'
+import type { CallbackReceiver } from '../receiver.js'
 import { handleNodeRequest } from './node.js'
 import type { NodeRequest, NodeResponse } from './node-types.js'
-import { check } from './options.js'
-import type { CallbackReceiver } from './receiver.js'
 
 /** Options of {@link toFastifyPlugin}. */
 export interface FastifyPluginOptions {
@@ -58,7 +58,7 @@ export function toFastifyPlugin(
 ): (app: FastifyInstanceLike) => Promise<void> {
   const core = coreOf(receiver)
   // Names the missing path even if there are no options.
-  check('The callback route', z.strictObject({ path: z.string() }), options ?? {})
+  validateRoute(z.strictObject({ path: z.string() }), options ?? {})
   const { path } = options
   return async function notifications(app) {
     app.route({

@@ -5,8 +5,8 @@ import {
   toLambdaHandler,
 } from 'notification-subscriber/webhooks'
 import { describe, expect, test } from 'vitest'
-import { lowEnergyDelivery } from './deliveries.js'
-import { authenticated, recordingOnInvalid, secrets } from './support.js'
+import { lowEnergyDelivery } from '../deliveries.js'
+import { authenticated, recordingOnInvalid, secrets } from '../support.js'
 
 const body = JSON.stringify(lowEnergyDelivery())
 const base64 = Buffer.from(body).toString('base64')
@@ -74,6 +74,24 @@ test.each<LambdaEvent>([
   const receiver = new DeliveryReceiver({ secrets }).onAny((_, { delivery }) => received.push(delivery))
   expect(await toLambdaHandler(receiver)({ ...event, body })).toMatchObject({ statusCode: 204 })
   expect(received).toEqual([lowEnergyDelivery()])
+})
+
+test.each<unknown>(['text', 5, [], { token: null }, { token: 'the-current-secret' }, { token: [null] }])(
+  'odd multiValueHeaders, %j, are answered',
+  async (multiValueHeaders) => {
+    const handler = toLambdaHandler(new DeliveryReceiver({ secrets, logger: false }))
+    const odd = { httpMethod: 'POST', ...plain, multiValueHeaders } as LambdaEvent
+    expect([204, 401]).toContain((await handler(odd)).statusCode)
+    expect(await handler({ ...odd, headers })).toMatchObject({ statusCode: 204 })
+  },
+)
+
+test('what its event calls base64, and is none, goes to onInvalid with the text', async () => {
+  const { onInvalid, errors, problems } = recordingOnInvalid()
+  const handler = toLambdaHandler(new DeliveryReceiver({ secrets, onInvalid }))
+  expect(await handler({ ...byContext, ...plain, isBase64Encoded: true })).toMatchObject({ statusCode: 204 })
+  expect(problems()).toEqual(['the body is not in base64, as its event says'])
+  expect(errors[0]?.body).toBe(body)
 })
 
 test.each([undefined, null, {}, 'test', { Records: [{ body: '{}' }] }])(

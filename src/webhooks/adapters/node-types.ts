@@ -21,6 +21,10 @@ export interface NodeRequest {
   readonly readableDidRead?: boolean | undefined
   /** The encoding that `setEncoding` was called with, if it was. */
   readonly readableEncoding?: string | null | undefined
+  /** The connection, and its server. */
+  readonly socket?: NodeConnection & { readonly server?: NodeServer | undefined }
+  /** Of HTTP/2. */
+  readonly stream?: { readonly session?: NodeConnection | undefined } | undefined
   /** Listens to the body, its end, and the end of the connection. */
   on(event: 'data', listener: (chunk: Uint8Array | string) => void): unknown
   on(event: 'end' | 'error' | 'close', listener: (error?: unknown) => void): unknown
@@ -28,6 +32,24 @@ export interface NodeRequest {
   off(event: 'data', listener: (chunk: Uint8Array | string) => void): unknown
   /** Reads on without listening: the rest of the body is dropped. */
   resume(): unknown
+}
+
+/** A socket, or a session of HTTP/2. */
+export interface NodeConnection {
+  /** Ends a session once its requests are answered; a socket has no such method. */
+  close?(): void
+  /** Ends the connection at once. */
+  destroy(): unknown
+  /** Listens to the end of the connection. */
+  on(event: 'close', listener: () => void): unknown
+}
+
+/** The parts of the server of a connection that are used here. */
+export interface NodeServer {
+  /** Ends all connections. A server of `node:http2` has no such method. */
+  closeAllConnections?(): void
+  /** Listens to new connections. */
+  on(event: 'connection', listener: (connection: NodeConnection) => void): unknown
 }
 
 /** The parts of a `ServerResponse` or an `Http2ServerResponse` that the handler uses. */

@@ -1,0 +1,61 @@
+/** Stops a server of Node.js so that no callback is lost. */
+import type { CallbackServer, NodeConnection, NodeRequest } from './adapters/node-types.js'
+
+/** Remembers the connections of servers that cannot end them: those of `node:http2` have no `closeAllConnections`. */
+export class Connections {
+  readonly #byServer = new WeakMap<object, Set<NodeConnection>>()
+
+  /** Called with each request. From the first one on, also connections that bring none are remembered. */
+  remember({ socket, stream }: NodeRequest): void {
+    const server = socket?.server
+    if (server === undefined || server.closeAllConnections) return
+    if (!this.#byServer.has(server)) {
+      this.#byServer.set(server, new Set())
+      server.on('connection', (connection) => this.#add(server, connection))
+    }
+    const connection = stream?.session ?? socket
+    if (connection) this.#add(server, connection)
+  }
+
+  of(server: object): ReadonlySet<NodeConnection> {
+    return this.#byServer.get(server) ?? new Set()
+  }
+
+  #add(server: object, connection: NodeConnection): void {
+    const connections = this.#byServer.get(server)
+    if (connections === undefined || connections.has(connection)) return
+    connections.add(connection)
+    connection.on('close', () => connections.delete(connection))
+  }
+}
+
+/** Asks each connection with its next answer to close, ends idle ones after a quiet second, and all after `timeoutMs`. */
+export async function closeServer(
+  server: CallbackServer,
+  timeoutMs: number,
+  connections: ReadonlySet<NodeConnection>,
+  isBusy: () => boolean,
+): Promise<void> {
+  const endAt = performance.now() + timeoutMs
+  let isClosed = false
+  let lastAt = performance.now()
+  server.prependListener('request', ({ httpVersionMajor }, response) => {
+    lastAt = performance.now()
+    // HTTP/2 has no such header.
+    if (httpVersionMajor !== 2 && !response.headersSent) response.setHeader('connection', 'close')
+  })
+  // `close` of Node.js would end idle connections at once, while a callback may be on its way over one of them.
+  Object.defineProperty(server, 'closeIdleConnections', { value: () => {}, configurable: true })
+  server.close(() => {
+    isClosed = true
+  })
+  Reflect.deleteProperty(server, 'closeIdleConnections')
+  while (!isClosed && performance.now() < endAt) {
+    await new Promise((resolve) => setTimeout(resolve, 25))
+    if (performance.now() < lastAt + 1_000 || isBusy()) continue
+    server.closeIdleConnections?.()
+    for (const connection of connections) connection.close?.()
+  }
+  server.closeAllConnections?.()
+  for (const connection of connections) connection.destroy()
+}
