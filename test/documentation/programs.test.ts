@@ -63,7 +63,7 @@ describe('the programs of README.md, of docs/ and of docstrings', () => {
 
   test('Payloads of other types prints a typed payload and the answer', async () => {
     const { stdout } = await folder.run('docs/receiver.md: Payloads of other types')
-    expect(stdout).toBe('4.3\n{ status: 204, headers: {} }\n')
+    expect(stdout).toBe('4.3\n{ status: 204, headers: {} }\n{ score: 4.25 }\n')
   })
 
   test.each(documentedTests)('%s passes', async (block) => {

@@ -122,6 +122,13 @@ describe('options', () => {
     options({ secrets: { token: process.env.TOKEN } })
     // @ts-expect-error No such option.
     options({ secrets, ackTimeout: 5 })
+    options({ secrets: ({ header }) => (header('x-tenant') ? { token: ['a', 'b'] } : undefined) })
+    // @ts-expect-error A callback does not wait for a vault.
+    options({ secrets: async () => ({ token: 'a' }) })
+    // @ts-expect-error Nor for a value.
+    options({ secrets: () => ({ token: Promise.resolve('a') }) })
+    // @ts-expect-error The environment may have no such variable.
+    options({ secrets: () => ({ token: process.env.TOKEN }) })
   })
 
   test('type their callbacks', () => {
