@@ -56,6 +56,9 @@ type Names = Partial<ReturnType<typeof namesOf>>
 /** A timer that is later than this was kept from firing: something blocked the process. */
 const timerLatenessMs = 50
 
+const blocked =
+  'Answered too late, because something blocked the process, probably a handler: see "Work that takes long" in docs/receiver.md'
+
 const receiveChannel = channelFor('receive')
 
 /** What subscribers of the tracing channel get, as soon as it is known. */
@@ -173,20 +176,15 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
     for (let step = 0; step < 10 && !isDone; step += 1) await undefined
     const { ackTimeoutMs = 2_000 } = this.#options
     if (!isDone) await settlesWithin(ackTimeoutMs, done)
-    const durationMs = performance.now() - handled.startedAt
+    const durationMs = Math.round(performance.now() - handled.startedAt)
     const isBlocked = durationMs > ackTimeoutMs + timerLatenessMs
-    if (isBlocked || !isDone)
-      this.#reportSlow(isBlocked, { ...fields, ackTimeoutMs, durationMs: Math.round(durationMs) })
+    if (isBlocked || !isDone) {
+      const slow = { event: 'handler.slow', ...fields, ackTimeoutMs, durationMs }
+      // Also without a logger, because the service may count a late answer as a failed callback.
+      const log = isBlocked ? this.#logRefusal : this.log
+      log('warn', slow, isBlocked ? blocked : 'Answered before the handlers were done; they continue')
+    }
     return { answer: answerWith(204), ...(!isDone && { stillRunning: done }) }
-  }
-
-  #reportSlow(isBlocked: boolean, fields: object): void {
-    const slow = { event: 'handler.slow', ...fields }
-    if (!isBlocked) this.log('warn', slow, 'Answered before the handlers were done; they continue')
-    const message = 'Answered too late, because something blocked the process, probably a handler'
-    // Also without a logger, because the service may count a late answer as a failed callback.
-    if (isBlocked)
-      this.#logRefusal('warn', slow, `${message}: see "Work that takes long" in docs/receiver.md`)
   }
 
   /** Reads the body, and starts handlers or `onInvalid`. `undefined` if the body is too large. */
