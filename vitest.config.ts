@@ -6,7 +6,7 @@ import { entryPoints } from './scripts/entry-points.js'
 /** Tests that need more than Node.js and the installed packages: Redis, Chromium, Keycloak, Python, the built package. */
 const integration = [
   'test/integration/{redis,chaos,browser,keycloak,site}/**/*.test.ts',
-  'test/integration/{readme,examples,opentelemetry,independent-service}.test.ts',
+  'test/integration/{readme,examples,opentelemetry,independent-service,restarts}.test.ts',
 ]
 
 /** Real servers and frameworks. */

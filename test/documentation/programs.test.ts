@@ -6,7 +6,7 @@ import { startEmulator } from 'notification-subscriber/emulator'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { environmentOf } from '../support/emulator-environment.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
-import { docstringBlocks, markdownBlocks, pages } from './code-blocks.js'
+import { type CodeBlock, docstringBlocks, markdownBlocks, pages } from './code-blocks.js'
 import { givenTo } from './modules.js'
 import { ProgramFolder } from './programs.js'
 
@@ -32,7 +32,7 @@ beforeAll(async () => {
         .replace('assert.equal', 'assert.notEqual')
         .replace('assert.deepEqual', 'assert.notDeepEqual'),
     }))
-  folder = await ProgramFolder.compile([...programs, ...failingTests])
+  folder = await ProgramFolder.compile([...programs, ...failingTests, keptUntilTheEnd()])
 }, 120_000)
 afterAll(() => folder?.[Symbol.asyncDispose]())
 
@@ -41,6 +41,8 @@ describe('the programs of README.md, of docs/ and of docstrings', () => {
     expect(programs.map(({ name }) => name)).toEqual([
       'README.md: The first notification (2)',
       'docs/keeper.md: A program',
+      // Run by test/integration/restarts.test.ts.
+      'docs/keeper.md: In an app',
       'docs/migrate.md: 1. The token',
       'docs/receiver.md: Payloads of other types',
       'docs/testing.md: Without a network',
@@ -91,7 +93,21 @@ describe('the programs of README.md, of docs/ and of docstrings', () => {
     const printed = markdownBlocks('docs/keeper.md').find(({ language }) => language === 'text')
     expect(stdout).toBe(printed?.code)
   })
+
+  test('the keeper ends everything', async () => {
+    const { stdout } = await folder.run('docs/keeper.md: End everything')
+    expect(stdout).toMatch(/^3 subscribed\n(?:.*\n)*0 left\n$/)
+  })
 })
+
+/** The end of everything, as the end of the page's first program. */
+function keptUntilTheEnd(): CodeBlock {
+  const blocks = markdownBlocks('docs/keeper.md')
+  const codeOf = (name: string) =>
+    blocks.find((block) => block.name === `docs/keeper.md: ${name}`)?.code ?? ''
+  const code = `${codeOf('A program')}${codeOf('End everything')}console.log(emulator.subscriptions.length, 'left')\n`
+  return { name: 'docs/keeper.md: End everything', file: 'docs/keeper.md', line: 1, language: 'ts', code }
+}
 
 function failing(name: string): string {
   return `${name}, failing`

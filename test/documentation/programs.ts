@@ -64,6 +64,11 @@ export class ProgramFolder implements AsyncDisposable {
     return { program, port: Number(line.split(' ').at(-1)) }
   }
 
+  /** Writes a file that a program reads. */
+  write(file: string, text: string): Promise<void> {
+    return writeFile(join(this.#path, file), text)
+  }
+
   #fileOf(block: string): string {
     return join(this.#path, `${this.#files.get(block)}.js`)
   }
@@ -86,9 +91,9 @@ const compilerOptions = {
 const listenOnLoopback = `
   import { Server } from 'node:net'
   const { listen } = Server.prototype
-  Server.prototype.listen = function () {
+  Server.prototype.listen = function (...given) {
     this.once('listening', () => console.log('listening on ' + this.address().port))
-    return listen.call(this, 0, '127.0.0.1')
+    return listen.call(this, 0, '127.0.0.1', ...given.filter((each) => typeof each === 'function'))
   }
 `
 
@@ -99,7 +104,7 @@ async function install(folder: string): Promise<void> {
   await mkdir(installed, { recursive: true })
   await cp(join(root, 'package.json'), join(installed, 'package.json'))
   await cp(join(root, 'dist'), join(installed, 'dist'), { recursive: true })
-  const others = [...Object.keys(manifest.dependencies), 'msw', '@types/node']
+  const others = [...Object.keys(manifest.dependencies), 'ioredis', 'msw', '@types/node']
   for (const name of others) {
     await mkdir(dirname(join(modules, name)), { recursive: true })
     await symlink(join(root, 'node_modules', name), join(modules, name), 'junction')
