@@ -54,7 +54,7 @@ describe('the tables of the pages', () => {
         ...propertiesOf('src/client/options.ts', 'NotificationClientOptions').filter(
           (name) => name !== 'retry',
         ),
-        ...propertiesOf('src/http/send.ts', 'RetryOptions').map((name) => `retry.${name}`),
+        ...propertiesOf('src/http/retry.ts', 'RetryOptions').map((name) => `retry.${name}`),
         ...propertiesOf('src/auth/token-request.ts', 'ClientCredentialsAuth'),
       ],
     ],
