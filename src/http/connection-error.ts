@@ -110,11 +110,15 @@ export function toConnectionError(
   }
   const [isOfAProxy, refusal] = proxyFailure.exec(cause.message) ?? []
   const next = isOfAProxy === undefined ? adviceFor(codeOf(failure), proxy) : adviceOnProxy(refusal, proxy)
-  return new ConnectionError(`Could not reach ${host}: ${cause.message}. ${next}`, { requestSent }, { cause })
+  const said = cause.message
+    .replace(/^\w+:error:\w+:[^:]*:[^:]*:([^:]+):.*$/s, 'TLS failed with "$1"')
+    .replace(/^Proxy response \((\d+)\).*$/s, 'the proxy answered $1')
+  return new ConnectionError(`Could not reach ${host}: ${said}. ${next}`, { requestSent }, { cause })
 }
 
 function adviceFor(code: string, proxy: string | undefined): string {
   if (clientCertificateAlert.test(code)) return clientCertificate
+  if (/^(?:ERR_SSL_|EPROTO)/.test(code)) return 'Does the port speak TLS, in a version that Node.js allows?'
   const which = proxy === undefined ? 'if there is one' : `that ${proxy} names`
   return advice[code] ?? `Check the address, and the proxy ${which}.`
 }

@@ -20,6 +20,7 @@ export function proxyVariable(): string | undefined {
 function proxyOptions(text: string): EnvHttpProxyAgent.Options {
   // As in curl, an address without a scheme is one of `http:`.
   const url = new URL(/^[a-z][a-z\d+.-]*:\/\//i.test(text) ? text : `http://${text}`)
+  if (!/^https?:$/.test(url.protocol)) throw new Error('undici has no proxies of this kind')
   const credentials = [url.username, url.password].map(decodeURIComponent).join(':')
   const { NO_PROXY = '', no_proxy } = process.env
   return {

@@ -138,7 +138,7 @@ describe('a proxy that fails', () => {
     await using client = clientOf(`https://${host}`)
     const error = await failureOf(client.getAccessToken())
     expect(error).toMatchObject({ code: 'CONNECTION', requestSent: false })
-    expect((error as Error).message).toContain(`Proxy response (${refuseWith})`)
+    expect((error as Error).message).toContain(`the proxy answered ${refuseWith}`)
     expect((error as Error).message).toContain(says)
     expect(proxy.requests).toHaveLength(attempts)
     expect(everythingShownBy([error, logger.lines])).not.toContain(password)
@@ -194,7 +194,7 @@ describe('a proxy that fails', () => {
 
   test.each([
     'not a url',
-    'ftp://proxy',
+    'socks5://proxy',
     'http://user:pr0xy-password@pro xy',
     'http://user:pr0xy-password%@proxy',
   ])(
