@@ -40,6 +40,7 @@ describe('the programs of README.md, of docs/ and of docstrings', () => {
   test('are those that are run here', () => {
     expect(programs.map(({ name }) => name)).toEqual([
       'README.md: The first notification (2)',
+      'docs/emulator.md: The emulator',
       'docs/keeper.md: A program',
       // Run by test/integration/restarts.test.ts.
       'docs/keeper.md: In an app',
@@ -83,10 +84,13 @@ describe('the programs of README.md, of docs/ and of docstrings', () => {
     })
   })
 
-  test('startEmulator reports the outcome of a callback without a receiver', async () => {
-    const { stdout } = await folder.run('src/emulator/emulator.ts: startEmulator')
-    expect(stdout).toMatch(/\bError\b|^\d{3}$/m)
-  })
+  test.each(['docs/emulator.md: The emulator', 'src/emulator/emulator.ts: startEmulator'])(
+    '%s reports the outcome of a callback without a receiver',
+    async (program) => {
+      const { stdout } = await folder.run(program)
+      expect(stdout).toMatch(/\bError\b|^\d{3}$/m)
+    },
+  )
 
   test('the keeper subscribes, and restores what was ended', async () => {
     const { stdout } = await folder.run('docs/keeper.md: A program')

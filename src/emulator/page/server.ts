@@ -92,7 +92,7 @@ export async function startPageServer(host: PageHost, requestedPort = 0) {
 }
 
 /** Changes of this time are one message. */
-const gatherMs = 100
+const gatherMs = 200
 
 const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
