@@ -88,8 +88,8 @@ function providedTokenAuthorizer(auth: ProvidedTokenAuth): TokenAuthorizer {
 }
 
 const missingProvided: Missing = {
-  words:
-    '`auth.getAccessToken` had not returned a token. See what it waits for, or allow more time with `timeoutMs`.',
+  words: ({ orMoreTime }) =>
+    `\`auth.getAccessToken\` had not returned a token. See what it waits for${orMoreTime}.`,
 }
 
 /** Why a value from `getAccessToken` is no token. */

@@ -18,6 +18,7 @@ import { endpoints } from '../shared/routes.js'
 import { isAbsent, isBusy, isOk, isRedirect, isServerError, isTokenRefused } from '../shared/statuses.js'
 import { channelFor, traced } from '../shared/tracing.js'
 import { formatIssues, numericId, parseJson } from '../shared/validation.js'
+import { type View, worded } from '../shared/words.js'
 import type { KeyValueStore } from '../stores/key-value-store.js'
 
 /**
@@ -140,10 +141,12 @@ export class TokenEndpoint {
     if (this.#isAuthenticating) return missingAuthentication
     const { proxy } = this.#settings.transport
     const server = `the authorization server${proxy === undefined ? '' : `, or the proxy that ${proxy} names,`}`
-    const words =
-      `there was no access token from ${this.address.shown} yet. ` +
-      `See whether ${server} is slow or out of reach, or allow more time with \`timeoutMs\`.`
-    return { words, lastFailure: this.#inFlight?.lastFailure }
+    return {
+      words: ({ orMoreTime }) =>
+        `there was no access token from ${this.address.shown} yet. ` +
+        `See whether ${server} is slow or out of reach${orMoreTime}.`,
+      lastFailure: this.#inFlight?.lastFailure,
+    }
   }
 
   async #authorize(deadline: Deadline): Promise<Authorization> {
@@ -210,8 +213,8 @@ export function basicCredentials(user: string, password: string): string {
 }
 
 const missingAuthentication: Missing = {
-  words:
-    '`auth.clientAuthentication` had not ended. See what it waits for, or allow more time with `timeoutMs`.',
+  words: ({ orMoreTime }) =>
+    `\`auth.clientAuthentication\` had not ended. See what it waits for${orMoreTime}.`,
 }
 
 /** Fields of a client authentication that are no secrets. */
@@ -259,10 +262,12 @@ function readAccessTokenResponse(answer: Answer): z.output<typeof accessTokenRes
   return answer.json(accessTokenResponseSchema, (issues) => {
     const { code, words } = reasonIn(answer)
     const reason = code !== undefined || isPage(answer.body) ? words : formatIssues(issues)
-    return new ResponseValidationError(
-      `The token endpoint ${url} answered 200 with a body that is no access token (${reason}). ` +
-        'Check that `authUrl` and `domain` name the authorization server.',
-      { status, url, requestId, body: answer.text(), issues },
+    const details = { status, url, requestId, body: answer.text(), issues }
+    return worded(
+      ({ authUrl, domain }) =>
+        `The token endpoint ${url} answered 200 with a body that is no access token (${reason}). ` +
+        `Check that ${authUrl} and ${domain} name the authorization server.`,
+      (message) => new ResponseValidationError(message, details),
     )
   })
 }
@@ -271,25 +276,32 @@ function readAccessTokenResponse(answer: Answer): z.output<typeof accessTokenRes
 function tokenRequestError(answer: Answer): TokenRequestError {
   const { intermediary, requestId, retryAfterMs, status, url } = answer
   const { code: error, description: errorDescription, words } = reasonIn(answer)
-  return new TokenRequestError(
-    `Could not get an access token: ${url} answered ${status}${words && ` (${words})`}. ${advice(answer, error)}`,
-    { status, url, requestId, intermediary, body: answer.text(), error, errorDescription, retryAfterMs },
+  const body = answer.text()
+  const details = { status, url, requestId, intermediary, body, error, errorDescription, retryAfterMs }
+  const what = `Could not get an access token: ${url} answered ${status}${words && ` (${words})`}.`
+  return worded(
+    (view) => `${what} ${advice(details, view)}`,
+    (message) => new TokenRequestError(message, details),
   )
 }
 
-function advice({ intermediary, status }: Answer, error: string | undefined): string {
+function advice(
+  { error, intermediary, status }: Pick<TokenRequestError, 'error' | 'intermediary' | 'status'>,
+  view: View,
+): string {
+  const { authUrl, clientId, clientSecret, credentialsInBody, domain, encodedCredentials, scope } = view
   if (intermediary !== undefined && !isRedirect(status)) {
-    return intermediaryAdvice(intermediary, 'client ID and secret', '`authUrl`')
+    return intermediaryAdvice(intermediary, 'client ID and secret', authUrl)
   }
-  if (error === 'invalid_scope') return 'Check `scope`: it is unknown there, or not granted to this client.'
+  if (error === 'invalid_scope') return `Check ${scope}: it is unknown there, or not granted to this client.`
   if (isTokenRefused(status, error)) {
     return (
-      'Check `clientId`, `clientSecret` and `domain`; if the secret contains + or %, ' +
-      "also try `credentialsEncoding: 'form-urlencoded'` or `clientAuthentication: 'body'`."
+      `Check ${clientId}, ${clientSecret} and ${domain}; if the secret contains + or %, ` +
+      `also try ${encodedCredentials} or ${credentialsInBody}.`
     )
   }
-  if (isAbsent(status)) return 'Check `authUrl` and `domain`: there is no token endpoint at this address.'
+  if (isAbsent(status)) return `Check ${authUrl} and ${domain}: there is no token endpoint at this address.`
   if (isBusy(status) || isServerError(status) || isTokenRefused(status))
     return 'The server is busy or unavailable: try again later.'
-  return 'Check `authUrl`: a token endpoint answers 200, and redirects are not followed.'
+  return `Check ${authUrl}: a token endpoint answers 200, and redirects are not followed.`
 }

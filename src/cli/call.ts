@@ -3,8 +3,10 @@ import { NotificationClient } from '../client/notification-client.js'
 import type { CallOptions } from '../client/options.js'
 import { ConfigurationError, InvalidRequestError, type Issue, NotificationError } from '../errors.js'
 import { formatIssues, sentenceAbout } from '../shared/validation.js'
+import { messageIn } from '../shared/words.js'
 import { type CommandContext, CommandFailure, UsageError } from './command.js'
 import { type Interruption, onInterruption } from './signals.js'
+import { onCommandLine } from './words.js'
 
 /** What a call whose answer is missing may have done, and what to do. */
 const afterNoAnswer = {
@@ -47,27 +49,11 @@ export async function callService<Result>(
     }
     if (!(error instanceof NotificationError)) throw error
     // It says what to do.
-    const message = inFlagsAndVariables(error.message)
+    const message = messageIn(onCommandLine, error)
     const { code } = error
     terminal.event('failed', { code, status: 'status' in error ? error.status : undefined, message })
     throw new CommandFailure(`✘ ${code}: ${message}`)
   } finally {
     stopListening()
   }
-}
-
-/** A message of the package, which names options, as the command line names them. */
-export function inFlagsAndVariables(message: string): string {
-  return message
-    .replace(/`recreateIfExists(?:: true)?`/g, '--recreate-if-exists')
-    .replace(/, see error\.body| (?:See|The body is in) error\.body\./g, '')
-    .replace(/the option `routes\.(\w+)`/g, (_, operation) => `NOTIFICATION_${operation.toUpperCase()}_ROUTE`)
-    .replace(/check `auth`/g, 'check them')
-    .replace(
-      /`(authUrl|baseUrl|domain|scope|client\w+|credentialsEncoding)(?:: '([\w-]+)')?`/g,
-      (_, option, value) => {
-        const variable = `NOTIFICATION_${option.replace(/[A-Z]/g, '_$&').toUpperCase()}`
-        return value === undefined ? variable : `${variable}=${value}`
-      },
-    )
 }

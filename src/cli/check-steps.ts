@@ -1,7 +1,8 @@
 /** The steps of a check, and what they print. */
 import { NotificationError } from '../errors.js'
-import { inFlagsAndVariables } from './call.js'
+import { messageIn } from '../shared/words.js'
 import type { Terminal } from './terminal.js'
+import { onCommandLine } from './words.js'
 
 /** A step did not pass. `unknown`: this check cannot prove it. */
 export class Finding extends Error {
@@ -37,7 +38,7 @@ export class Steps {
       }
       if (error instanceof NotificationError) {
         // The message says what to do.
-        this.#print('failed', name, inFlagsAndVariables(error.message))
+        this.#print('failed', name, messageIn(onCommandLine, error))
       } else throw error
       return false
     }

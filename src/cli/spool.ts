@@ -10,7 +10,6 @@ import { SpoolFolder } from '../spool/folder.js'
 import { parseName } from '../spool/format.js'
 import { reportsOf } from '../spool/spool-options.js'
 import { parseDelivery } from '../webhooks/parse.js'
-import { inFlagsAndVariables } from './call.js'
 import { CommandFailure, commandOf, UsageError } from './command.js'
 import type { Terminal } from './terminal.js'
 
@@ -107,8 +106,8 @@ async function change(path: string, action: string, id: number): Promise<void> {
     }
   } catch (error) {
     if (!(error instanceof NotificationError)) throw error
-    const message = inFlagsAndVariables(error.message)
-    if (!(error instanceof ConfigurationError)) throw new CommandFailure(`✘ ${error.code}: ${message}`)
+    const { code, message } = error
+    if (!(error instanceof ConfigurationError)) throw new CommandFailure(`✘ ${code}: ${message}`)
     const advice = `call spool.${action}(${id}) there, or stop it`
     throw new UsageError(`A process may have ${path} open: ${advice}. ${message}`)
   }

@@ -2,6 +2,7 @@
 import { setMaxListeners } from 'node:events'
 import type { TimeoutError } from '../errors.js'
 import { abortReason } from '../shared/waits.js'
+import type { Words } from '../shared/words.js'
 
 /** What a call waits for. */
 export interface Waiting {
@@ -15,7 +16,7 @@ export interface Waiting {
 
 export interface Missing {
   /** A sentence, and what to do. */
-  readonly words: string
+  readonly words: Words
   /** How the last attempt failed, if one did. */
   readonly lastFailure?: Error | undefined
 }
@@ -142,18 +143,19 @@ export function missingInPhase(
   phase: TimeoutError['phase'],
   { host, shown }: { readonly host?: string; readonly shown?: string },
   proxy: string | undefined,
-): string {
+): Words {
   switch (phase) {
     case 'connection':
-      return (
+      return ({ orMoreTime }) =>
         `this attempt was not sent, because no connection to ${host} was made or became free. ` +
-        'If many calls are made at once, make fewer at a time, or allow more time with `timeoutMs`; ' +
+        `If many calls are made at once, make fewer at a time${orMoreTime}; ` +
         `if not, check the network, or ${proxy === undefined ? 'whether a proxy is needed' : `the proxy that ${proxy} names`}.`
-      )
     case 'backoff':
-      return `another attempt at ${shown} was about to follow. Allow more time with \`timeoutMs\`, or shorter waits with \`retry\`.`
+      return ({ orMoreTime, orShorterWaits }) =>
+        `another attempt at ${shown} was about to follow. Try again later${orMoreTime}${orShorterWaits}.`
     default:
-      return `the request to ${shown} was sent and not answered. The server may be slow: allow more time with \`timeoutMs\`.`
+      return ({ orMoreTime }) =>
+        `the request to ${shown} was sent and not answered. The server may be slow: try again later${orMoreTime}.`
   }
 }
 

@@ -2,6 +2,7 @@
 import { type ConnectionError, type NotificationError, TimeoutError } from '../errors.js'
 import { callLogged, type Log } from '../logger.js'
 import { isBusy, isOutcomeOpen, isUnauthorized } from '../shared/statuses.js'
+import { messageIn, worded } from '../shared/words.js'
 import { Answer } from './answer.js'
 import { toConnectionError } from './connection-error.js'
 import { Deadline, missingInPhase, type Waiting } from './deadline.js'
@@ -261,10 +262,12 @@ class RunningCall {
       lastFailure: this.lastFailure,
     }
     const cause = missing.lastFailure
-    const message =
-      `${method} took longer than ${Math.round(timeoutMs)} ms: ${missing.words}` +
-      (cause === undefined ? '' : ` The last attempt before that failed: ${cause.message}`)
-    return new TimeoutError(message, { timeoutMs, phase }, cause && { cause })
+    return worded(
+      (view) =>
+        `${method} took longer than ${Math.round(timeoutMs)} ms: ${missing.words(view)}` +
+        (cause === undefined ? '' : ` The last attempt before that failed: ${messageIn(view, cause)}`),
+      (message) => new TimeoutError(message, { timeoutMs, phase }, cause && { cause }),
+    )
   }
 }
 

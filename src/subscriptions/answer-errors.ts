@@ -29,6 +29,7 @@ import {
   provesCreate,
 } from '../shared/statuses.js'
 import { formatIssues, invalidRequest, parseJson } from '../shared/validation.js'
+import { messageIn, type View, type Words, worded } from '../shared/words.js'
 
 /** The error for a value that cannot be sent with this client's options. */
 export function refusal(path: readonly string[], message: string): InvalidRequestError {
@@ -41,12 +42,12 @@ export function outcomeUnknown(error: unknown, request: () => SubscriptionReques
   if (!(error instanceof NotificationError)) return error
   // A 201 with an unusable body proves that a subscription exists; a page with another status proves nothing.
   if (error instanceof ResponseValidationError && provesCreate(error.status)) return error
-  return new OutcomeUnknownError(
-    'The request to create the subscription was sent, and its outcome is unknown: the subscription may exist. ' +
-      'Create it again with `recreateIfExists: true`: that replaces it if it exists, and returns the id either way. ' +
-      `(${error.message})`,
-    { request: request() },
-    { cause: error },
+  return worded(
+    (view) =>
+      'The request to create the subscription was sent, and its outcome is unknown: the subscription may exist. ' +
+      `Create it again with ${view.recreateIfExists}: that replaces it if it exists, and returns the id either way. ` +
+      `(${messageIn(view, error)})`,
+    (message) => new OutcomeUnknownError(message, { request: request() }, { cause: error }),
   )
 }
 
@@ -75,59 +76,73 @@ export function refusedChange(
   const { action, intermediary, status, url } = answer
   const { isLost, operation, provesEnded, subscriptionId } = change
   const mayHave = isLost ? ' The call may still have taken effect; repeating it is safe.' : ''
-  const setting = `the option \`routes.${operation}\``
+  const route = operation === 'update' ? 'updateRoute' : 'unsubscribeRoute'
   if (!isNotFound(status) || intermediary !== undefined)
-    return errorWith(answer, `${routeAdvice(answer, setting) ?? advice(answer)}${mayHave}`)
+    return errorWith(
+      answer,
+      (view) => `${routeAdvice(answer, view, route) ?? advice(answer, view)}${mayHave}`,
+    )
   const ended =
     `there is no active subscription ${subscriptionId} (it was unsubscribed or replaced, or the service ended it ` +
     'after three failed callbacks in a row)'
-  const readings = provesEnded
-    ? `T${ended.slice(1)}.`
-    : `Either ${ended}, or the service has another route for this: see ${setting}.`
-  return new SubscriptionNotFoundError(
-    `Could not ${action}: ${url} answered ${status}. ${readings}${mayHave}`,
-    { ...detailsOf(answer), subscriptionId, provesEnded },
+  const after =
+    isLost && operation === 'unsubscribe'
+      ? ' An earlier attempt of this call got no answer: if it has ended the subscription, this 404 is how success looks.'
+      : mayHave
+  const readings = (view: View) =>
+    provesEnded
+      ? `T${ended.slice(1)}.`
+      : `Either ${ended}, or the service has another route for this: see ${view[route]}.`
+  return worded(
+    (view) => `Could not ${action}: ${url} answered ${status}. ${readings(view)}${after}`,
+    (message) =>
+      new SubscriptionNotFoundError(message, { ...detailsOf(answer), subscriptionId, provesEnded }),
   )
 }
 
 /** The advice after a status that suggests a wrong route. */
-function routeAdvice({ intermediary, status }: Answer, setting: string): string | undefined {
-  if (isRedirect(status)) return `Redirects are not followed: check \`baseUrl\` and ${setting}.`
+function routeAdvice({ intermediary, status }: Answer, view: View, route: keyof View): string | undefined {
+  if (isRedirect(status)) return `Redirects are not followed: check ${view.baseUrl} and ${view[route]}.`
   if (!isNoRoute(status) || intermediary !== undefined) return undefined
-  return `The service may have another route for this: see ${setting}.`
+  return `The service may have another route for this: see ${view[route]}.`
 }
 
 /** @param mayExist - whether the answer, or one before it, leaves open whether a subscription was created */
 export function apiError(answer: Answer, mayExist = false): ApiError {
-  const existing = mayExist ? ' The subscription may exist: `recreateIfExists: true` replaces it then.' : ''
-  return errorWith(answer, `${advice(answer)}${existing}`)
+  const existing = (view: View) =>
+    mayExist ? ` The subscription may exist: ${view.recreateIfExists} replaces it then.` : ''
+  return errorWith(answer, (view) => `${advice(answer, view)}${existing(view)}`)
 }
 
 /** @param next - the rest of the message, which says what to do */
-function errorWith(answer: Answer, next: string): ApiError {
+function errorWith(answer: Answer, next: Words): ApiError {
   const { action, status, url } = answer
   const { words } = reasonIn(answer)
-  return new ApiError(
-    `Could not ${action}: ${url} answered ${status}${words && ` (${words})`}. ${next}`,
-    detailsOf(answer),
+  const what = `Could not ${action}: ${url} answered ${status}${words && ` (${words})`}.`
+  return worded(
+    (view) => `${what} ${next(view)}`.trim(),
+    (message) => new ApiError(message, detailsOf(answer)),
   )
 }
 
-function advice({ status, body, bodyComplete, intermediary, retryAfterMs }: Answer): string {
-  if (isRedirect(status)) return 'Redirects are not followed: set `baseUrl` to the final address.'
+function advice(
+  { status, body, bodyComplete, intermediary, retryAfterMs }: Answer,
+  { auth, baseUrl, seeBody }: View,
+): string {
+  if (isRedirect(status)) return `Redirects are not followed: set ${baseUrl} to the final address.`
   if (intermediary !== undefined) {
-    return intermediaryAdvice(intermediary, 'subscriptions and credentials', '`baseUrl`')
+    return intermediaryAdvice(intermediary, 'subscriptions and credentials', baseUrl)
   }
   if (isUnauthorized(status))
-    return 'It does not accept the credentials: check `auth`, and that access was activated.'
+    return `It does not accept the credentials: check ${auth}, and that access was activated.`
   if (isForbidden(status)) return 'It does not permit this: ask the operator of the service for access.'
-  if (isAbsent(status)) return 'Check `baseUrl`: there is no subscription service at this address.'
+  if (isAbsent(status)) return `Check ${baseUrl}: there is no subscription service at this address.`
   if (isBusy(status)) {
     const when = retryAfterMs === undefined ? 'later' : `in ${Math.ceil(retryAfterMs / 1_000)} s`
     return `It is busy: try again ${when}.`
   }
   if (isServerError(status)) return 'It failed: try again later.'
-  return body === '' && bodyComplete ? 'The answer has no body.' : 'See error.body.'
+  return body === '' && bodyComplete ? 'The answer has no body.' : seeBody.trim()
 }
 
 /** The error for a success with a page of HTML or XML, or with an error in JSON: neither comes from the service. */
@@ -136,12 +151,14 @@ export function falseSuccess(answer: Answer): ResponseValidationError | undefine
   const isOfLogin = isPage(body)
   if (!isOfLogin && !saysError(body)) return undefined
   const what = isOfLogin ? 'a page of HTML or XML' : 'an error'
-  const next = isOfLogin
-    ? 'which is not from the service, but perhaps from a login or a proxy. Check `baseUrl`, and the network in between.'
-    : 'so nothing proves that it was done. See error.body.'
+  const { words } = reasonIn(answer)
+  const next = ({ baseUrl, seeBody }: View) =>
+    isOfLogin
+      ? `which is not from the service, but perhaps from a login or a proxy. Check ${baseUrl}, and the network in between.`
+      : `so nothing proves that it was done.${seeBody}`
   return unusable(
     answer,
-    `Could not ${action}: ${url} answered ${status} with ${what} (${reasonIn(answer).words}), ${next}`,
+    (view) => `Could not ${action}: ${url} answered ${status} with ${what} (${words}), ${next(view)}`,
     [{ path: [], message: `is ${what}` }],
   )
 }
@@ -156,18 +173,20 @@ export function noUsableId(answer: Answer, issues: readonly Issue[]): ResponseVa
   const problem =
     answer.body === ''
       ? 'without a body'
-      : `with a body that holds no usable subscription_id (${formatIssues(issues)}), see error.body`
+      : `with a body that holds no usable subscription_id (${formatIssues(issues)})`
   return unusable(
     answer,
-    `The service answered ${answer.status} ${problem}. A subscription probably exists now: ` +
-      'creating again with `recreateIfExists: true` replaces the subscription and returns its id.',
+    ({ recreateIfExists, seeBody }) =>
+      `The service answered ${answer.status} ${problem}.${answer.body && seeBody} A subscription probably exists now: ` +
+      `creating again with ${recreateIfExists} replaces the subscription and returns its id.`,
     issues,
   )
 }
 
-function unusable(answer: Answer, message: string, issues: readonly Issue[]): ResponseValidationError {
+function unusable(answer: Answer, words: Words, issues: readonly Issue[]): ResponseValidationError {
   const { requestId, status, url } = answer
-  return new ResponseValidationError(message, { status, url, requestId, body: answer.text(), issues })
+  const details = { status, url, requestId, body: answer.text(), issues }
+  return worded(words, (message) => new ResponseValidationError(message, details))
 }
 
 export function conflictError(
@@ -179,15 +198,16 @@ export function conflictError(
   const reason = recreateIfExists ? 'partial-overlap' : 'duplicate-or-overlap'
   const more = usernames.length > 3 ? ` and ${usernames.length - 3} more` : ''
   const wanted = `${notificationTypes.join(', ')} for ${usernames.slice(0, 3).join(', ')}${more} to ${callbackUrl}`
-  return new SubscriptionConflictError(
-    recreateIfExists
-      ? `An existing subscription covers part of ${wanted}, and \`recreateIfExists\` replaces only an identical one. ` +
+  return worded(
+    (view) =>
+      recreateIfExists
+        ? `An existing subscription covers part of ${wanted}, and ${view.recreateIfExists} replaces only an identical one. ` +
           'Nothing was created or deleted. Unsubscribe the existing subscription first, or leave out the users and ' +
           'types that it covers, or use another callback URL.'
-      : `An existing subscription covers ${wanted}, wholly or in part. Nothing was created. ` +
-          'If the existing one is identical, `recreateIfExists: true` replaces it and returns the new id. ' +
+        : `An existing subscription covers ${wanted}, wholly or in part. Nothing was created. ` +
+          `If the existing one is identical, ${view.recreateIfExists} replaces it and returns the new id. ` +
           'If that fails with 409, too, the existing one overlaps only in part: unsubscribe it first.',
-    { ...detailsOf(answer), reason, request },
+    (message) => new SubscriptionConflictError(message, { ...detailsOf(answer), reason, request }),
   )
 }
 

@@ -119,7 +119,7 @@ export function invalidDelivery(
 ): InvalidDeliveryError {
   const issues = typeof problem === 'string' ? [{ path: [], message: `the body ${problem}` }] : problem
   return new InvalidDeliveryError(
-    `Not a notification delivery: ${formatIssues(issues)}. The body is in error.body.`,
+    `Not a notification delivery: ${formatIssues(issues)}.`,
     { issues: limited(issues), body },
     cause === undefined ? undefined : { cause },
   )

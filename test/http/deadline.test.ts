@@ -144,7 +144,7 @@ describe('the phase `answer`', () => {
     expect(error.cause).toBeUndefined()
     expect(error.message).toBe(
       `unsubscribe took longer than 300 ms: the request to ${baseUrl}/api/subscriptions/7 was sent and not answered. ` +
-        'The server may be slow: allow more time with `timeoutMs`.',
+        'The server may be slow: try again later, or allow more time with `timeoutMs`.',
     )
     expect(service.calls[0]?.signal.aborted).toBe(true)
   })
@@ -187,7 +187,7 @@ test('the phase `backoff` is that of the wait before another attempt', async () 
   expect(error).toMatchObject({ phase: 'backoff', cause: { code: 'API', status: 503 } })
   expect(error.message).toMatch(
     `unsubscribe took longer than 1500 ms: another attempt at ${baseUrl}/api/subscriptions/7 was about to follow. ` +
-      'Allow more time with `timeoutMs`, or shorter waits with `retry`. The last attempt before that failed: ',
+      'Try again later, or allow more time with `timeoutMs`, or shorten the waits with `retry`. The last attempt before that failed: ',
   )
 })
 

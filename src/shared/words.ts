@@ -1,0 +1,40 @@
+/** The words of errors. An advice names a setting as its reader does: by option in code, by variable and flag on the command line. */
+
+/** What an advice can name, as code names it. */
+export const inCode = {
+  auth: '`auth`',
+  authUrl: '`authUrl`',
+  baseUrl: '`baseUrl`',
+  clientId: '`clientId`',
+  clientSecret: '`clientSecret`',
+  domain: '`domain`',
+  scope: '`scope`',
+  encodedCredentials: "`credentialsEncoding: 'form-urlencoded'`",
+  credentialsInBody: "`clientAuthentication: 'body'`",
+  recreateIfExists: '`recreateIfExists: true`',
+  unsubscribeRoute: 'the option `routes.unsubscribe`',
+  updateRoute: 'the option `routes.update`',
+  /** Ends of sentences, empty for a reader who cannot follow them. */
+  seeBody: ' See error.body.',
+  orMoreTime: ', or allow more time with `timeoutMs`',
+  orShorterWaits: ', or shorten the waits with `retry`',
+}
+
+export type View = Readonly<Record<keyof typeof inCode, string>>
+
+/** A message for one view. */
+export type Words = (view: View) => string
+
+const wordsOfErrors = new WeakMap<Error, Words>()
+
+/** Makes an error with the words for code; {@link messageIn} has those for another view. */
+export function worded<Made extends Error>(words: Words, make: (message: string) => Made): Made {
+  const error = make(words(inCode))
+  wordsOfErrors.set(error, words)
+  return error
+}
+
+/** The message of an error as the reader of a view needs it. */
+export function messageIn(view: View, error: Error): string {
+  return wordsOfErrors.get(error)?.(view) ?? error.message
+}
