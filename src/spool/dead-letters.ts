@@ -4,7 +4,8 @@ import { InvalidDeliveryError, type Issue, SpoolError } from '../errors.js'
 import { parseJson } from '../shared/validation.js'
 import { bytesOf, isBytes, jsonOf } from '../webhooks/body.js'
 import type { SpoolFolder } from './folder.js'
-import { contentOf, diskBytesOf, type EntryContent, type FileFields, lineOf, nameOf } from './format.js'
+import type { EntryContent, FileFields } from './format.js'
+import { contentIn, diskBytesOf, lineOf, nameOf, placesIn } from './format.js'
 
 /** A body that the spool keeps for inspection; see `DeliverySpool.deadLetters`. */
 export interface DeadLetter {
@@ -28,6 +29,9 @@ export interface DeadLetter {
     readonly message: string
   }
 }
+
+/** A letter with the header of its callback. */
+export type StoredLetter = DeadLetter & Pick<EntryContent, 'traceparent'>
 
 /** The second line of a letter. Another program may have written anything. */
 const detailsSchema = z.object({
@@ -105,24 +109,16 @@ export class DeadLetters {
   }
 
   /** Resolves with `undefined` if the letter is gone or damaged; damage is reported. @throws `SpoolError` */
-  async read(id: number): Promise<(DeadLetter & Pick<EntryContent, 'traceparent'>) | undefined> {
+  async read(id: number): Promise<StoredLetter | undefined> {
     const fields = this.#letters.get(id)
     if (fields === undefined) return undefined
     const name = nameOf(fields)
-    const { entries, damagedAt } = contentOf(await this.#folder.read(name), id, fields.size)
-    const [letter, second] = entries
-    const details = detailsSchema.safeParse(parseJson(second?.text ?? '')).data
-    if (letter === undefined || details === undefined || damagedAt.length > 0) {
-      await this.#folder.keepDamaged(name)
-      // Not if it was discarded meanwhile, or another reader found it damaged.
-      if (this.#forget(id)) this.#folder.reports.damaged(name, damagedAt[0] ?? 0)
-      return undefined
-    }
-    const { traceparent, text } = letter
-    const body = fields.kind === 'invalid' ? bodyIn(text) : text
-    const { bodyText } = new InvalidDeliveryError('', { issues: [], body })
-    const reason = fields.kind === 'stuck' ? 'stuck' : 'invalid'
-    return { id, receivedAt: fields.oldestAt, body, bodyText, reason, ...details, traceparent }
+    const { letter, damagedAt } = letterIn(await this.#folder.read(name), fields)
+    if (letter !== undefined) return letter
+    await this.#folder.keepDamaged(name)
+    // Not if it was discarded meanwhile, or another reader found it damaged.
+    if (this.#forget(id)) this.#folder.reports.damaged(name, damagedAt)
+    return undefined
   }
 
   /** Removes a letter after `first`. Resolves with whether the letter existed. If two calls race, one wins. */
@@ -138,6 +134,23 @@ export class DeadLetters {
       throw error
     }
   }
+}
+
+/** What a file says; without a letter, where the file is damaged. */
+export function letterIn(bytes: Buffer, fields: FileFields): { letter?: StoredLetter; damagedAt?: number } {
+  const { places, damagedAt } = placesIn(bytes, fields.id, fields.size)
+  const [first, second] = places.map(({ offset, length }) =>
+    contentIn(bytes.subarray(offset, offset + length), fields.id),
+  )
+  const details = detailsSchema.safeParse(parseJson(second?.text ?? '')).data
+  if (first === undefined || details === undefined || damagedAt.length > 0) {
+    return { damagedAt: damagedAt[0] ?? 0 }
+  }
+  const { id, kind, oldestAt: receivedAt } = fields
+  const body = kind === 'invalid' ? bodyIn(first.text) : first.text
+  const { bodyText } = new InvalidDeliveryError('', { issues: [], body })
+  const reason = kind === 'stuck' ? 'stuck' : 'invalid'
+  return { letter: { id, receivedAt, body, bodyText, reason, ...details, traceparent: first.traceparent } }
 }
 
 function bodyIn(text: string): unknown {

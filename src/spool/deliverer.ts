@@ -14,37 +14,34 @@ import type { SpoolStore } from './spool-store.js'
 const firstReportedFailure = 10
 const reportIntervalMs = 3_600_000
 
-/** After so many failures without a success, one delivery at a time tests whether `deliver` works again. */
+/** After so many failures without a success, one attempt in an interval finds out whether `deliver` works again. */
 const failuresOfAnOutage = 32
-const probeIntervalMs = 5_000
+const outageIntervalMs = 5_000
 
 /** A delivery during which so many processes have ended becomes a dead letter. */
 const maxCrashes = 3
 
-interface DelivererParts<Payloads extends PayloadSchemas> {
-  readonly store: SpoolStore
-  readonly parser: Pick<DeliveryParser<Payloads>, 'safeParse'>
-  readonly reports: SpoolReports
-  readonly concurrency: number
-  readonly inFlightBefore: number
-}
-
 const channel = channelFor('deliver')
 
 export class Deliverer<Payloads extends PayloadSchemas> {
-  readonly #options: DeliverySpoolOptions<Payloads>
-  readonly #parts: DelivererParts<Payloads>
   readonly #store: SpoolStore
+  readonly #parser: Pick<DeliveryParser<Payloads>, 'safeParse'>
+  readonly #reports: SpoolReports
+  readonly #options: Pick<DeliverySpoolOptions<Payloads>, 'deliver' | 'deliverTimeoutMs' | 'onStuck'>
+  readonly #concurrency: number
+  /** How many deliveries an earlier process may have ended with: so many are delivered one at a time first. */
+  #inFlightBefore: number
   /** The attempts in flight: at most `concurrency`. Each stays until the outcome of its entry is on the disk. */
   readonly #running = new Set<Promise<void>>()
   /** Abort the calls in flight. */
   readonly #aborts = new Set<(reason: Error) => void>()
   /** How many places of repetitions are taken. */
   #repetitions = 0
-  #suspectsLeft: number
-  /** How many attempts have failed since the last success, and when the next one may begin in an outage. */
+  /** How many attempts have failed since the last success, but for repetitions while new deliveries wait. */
   #failures = 0
-  #probeFrom = 0
+  /** In an outage: when the next attempt may begin, and whether the last one was a repetition. */
+  #nextAttemptFrom = 0
+  #wasRepetition = false
   /** Runs everything in the async context of `open`, not in that of an arriving delivery. */
   readonly #inContext = AsyncLocalStorage.snapshot()
   #timer: NodeJS.Timeout | undefined
@@ -52,11 +49,20 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   #hasWork = false
   #isStopped = false
 
-  constructor(options: DeliverySpoolOptions<Payloads>, parts: DelivererParts<Payloads>) {
+  constructor(
+    store: SpoolStore,
+    parser: Pick<DeliveryParser<Payloads>, 'safeParse'>,
+    reports: SpoolReports,
+    options: Pick<DeliverySpoolOptions<Payloads>, 'deliver' | 'deliverTimeoutMs' | 'onStuck'>,
+    concurrency: number,
+    inFlightBefore: number,
+  ) {
+    this.#store = store
+    this.#parser = parser
+    this.#reports = reports
     this.#options = options
-    this.#parts = parts
-    this.#store = parts.store
-    this.#suspectsLeft = parts.inFlightBefore
+    this.#concurrency = concurrency
+    this.#inFlightBefore = inFlightBefore
   }
 
   /** Call it after keeping a delivery: looks for work soon, once per turn of the event loop. */
@@ -69,14 +75,14 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     while (this.#hasWork && !this.#isStopped) {
       await setImmediate()
       this.#hasWork = false
-      await this.#deliverSuspects()
-      while (this.#running.size < this.#places) {
+      await this.#deliverOneAtATime()
+      while (this.#mayStart) {
         const entry = await this.#next()
         // An entry that was taken when the spool stopped stays on the disk.
         if (entry === undefined || this.#isStopped) break
         void this.#run(entry)
       }
-      if (this.#places === 0) this.#wakeUpAt(this.#probeFrom)
+      if (this.#isOutage && this.#store.now() < this.#nextAttemptFrom) this.#wakeUpAt(this.#nextAttemptFrom)
     }
     this.#starting = undefined
   }
@@ -85,10 +91,9 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     return this.#failures >= failuresOfAnOutage
   }
 
-  /** How many attempts may run at a time. */
-  get #places(): number {
-    if (!this.#isOutage) return this.#parts.concurrency
-    return this.#store.now() < this.#probeFrom ? 0 : 1
+  get #mayStart(): boolean {
+    const isTime = !this.#isOutage || this.#store.now() >= this.#nextAttemptFrom
+    return isTime && this.#running.size < this.#concurrency
   }
 
   #wakeUpAt(at: number): void {
@@ -98,31 +103,35 @@ export class Deliverer<Payloads extends PayloadSchemas> {
       this.#timer = setTimeout(() => this.wakeUp(), waitMs)
   }
 
-  /** Delivers what may have ended an earlier process, one at a time. Each attempt is counted before it begins. */
-  async #deliverSuspects(): Promise<void> {
-    while (this.#suspectsLeft > 0 && !this.#isStopped) {
-      const entry = await this.#store.takeFresh()
+  /** Delivers what may have ended an earlier process. Each attempt is counted before it begins. */
+  async #deliverOneAtATime(): Promise<void> {
+    while (this.#inFlightBefore > 0 && !this.#isStopped) {
+      const entry = await this.#store.takeNew()
       if (entry && !this.#isStopped) await this.#run(entry)
-      this.#suspectsLeft = entry ? this.#suspectsLeft - 1 : 0
+      this.#inFlightBefore = entry ? this.#inFlightBefore - 1 : 0
     }
   }
 
   /** The next due entry; without one, sets the timer for the next due time. */
   async #next(): Promise<Entry | undefined> {
     // At most half: deliveries that keep failing, or never end, must not delay others.
-    const mayRepeat = this.#repetitions < Math.max(1, Math.floor(this.#parts.concurrency / 2))
-    const takeTried = async () => (mayRepeat ? this.#store.takeTried() : undefined)
-    // What never failed tests an outage best.
-    const tried = this.#isOutage ? undefined : await takeTried()
-    const entry = tried ?? (await this.#store.takeFresh()) ?? (this.#isOutage ? await takeTried() : undefined)
+    const mayRepeat = this.#repetitions < Math.max(1, Math.floor(this.#concurrency / 2))
+    const takeFailed = async () => (mayRepeat ? this.#store.takeFailed() : undefined)
+    const takeNew = () => this.#store.takeNew()
+    // In turns in an outage: what has never failed may always fail once, and what has failed may always fail again.
+    const isNewFirst = this.#isOutage && this.#wasRepetition
+    const [first, second] = isNewFirst ? [takeNew, takeFailed] : [takeFailed, takeNew]
+    const entry = (await first()) ?? (await second())
     clearTimeout(this.#timer)
     if (entry === undefined && mayRepeat) this.#wakeUpAt(this.#store.nextDueAt)
     return entry
   }
 
   #run(entry: Entry): Promise<void> {
-    // Beside a suspect others are delivered, but not repeated.
-    const places = entry.crashes > 0 ? this.#parts.concurrency : Math.min(entry.attempts, 1)
+    this.#wasRepetition = entry.attempts > 0
+    this.#nextAttemptFrom = this.#store.now() + outageIntervalMs
+    // Beside one that has ended processes others are delivered, but not repeated.
+    const places = entry.crashes > 0 ? this.#concurrency : Math.min(entry.attempts, 1)
     this.#repetitions += places
     const attempt = this.#attempt(entry).finally(() => {
       this.#repetitions -= places
@@ -135,7 +144,6 @@ export class Deliverer<Payloads extends PayloadSchemas> {
 
   /** Delivers an entry once. Never rejects: the entry stays on the disk until its work is done. */
   async #attempt(entry: Entry): Promise<void> {
-    const { parser, reports } = this.#parts
     if (entry.crashes >= maxCrashes) {
       // Not parsed again: a schema may have ended the processes.
       const delivery: Delivery<Payloads> = JSON.parse(entry.text)
@@ -143,11 +151,11 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     }
     const isRepeated = entry.attempts > 0
     const attempt = entry.attempts + 1
-    // Counted in case the process ends. What was never tried was in flight when the process before ended, too.
-    const isCounted = isRepeated || this.#suspectsLeft > 0
+    // Counted in case the process ends. A new one may have been in flight when the process before ended, too.
+    const isCounted = isRepeated || this.#inFlightBefore > 0
     const crashes = entry.crashes + (isRepeated ? 1 : 2)
     if (isCounted) await this.#store.writeState({ ...entry, attempts: attempt, crashes })
-    const { data, error } = parser.safeParse(entry.text)
+    const { data, error } = this.#parser.safeParse(entry.text)
     if (error) return this.#rejectUnreadable(entry, error)
     const startedAt = performance.now()
     try {
@@ -159,15 +167,14 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     } catch (reason) {
       // `close` ended the attempt: its outcome is unknown, so it does not count.
       if (this.#store.isEnding) return isCounted ? this.#store.writeState(entry) : undefined
-      this.#failures += 1
-      // Not by those that were in flight when the outage began.
-      if (this.#store.now() >= this.#probeFrom) this.#probeFrom = this.#store.now() + probeIntervalMs
+      // What fails again is no sign of an outage while new deliveries succeed: so many may be due at once.
+      if (!isRepeated || !this.#store.hasNew) this.#failures += 1
       return this.#fail(entry, data, reason)
     }
     this.#failures = 0
     const durationMs = Math.round(performance.now() - startedAt)
     const fields = { attempt, durationMs, receivedAt: entry.receivedAt, ...namesOf(data) }
-    reports.plain('debug', { event: 'spool.delivered', ...fields }, 'Delivered')
+    this.#reports.toLogger('debug', { event: 'spool.delivered', ...fields }, 'Delivered')
     await this.#store.remove(entry)
   }
 
@@ -176,29 +183,34 @@ export class Deliverer<Payloads extends PayloadSchemas> {
       return this.#store.postpone(entry)
     const fields = { letterId: entry.id, receivedAt: entry.receivedAt, issues }
     const message = 'A kept delivery cannot be read any more, and is now a dead letter'
-    this.#parts.reports.loss('error', { event: 'spool.unreadable', ...fields }, message)
+    this.#reports.always('error', { event: 'spool.unreadable', ...fields }, message)
   }
 
   /** Repeats a failed delivery, or does what `onStuck` says, which is called once in an interval. */
   async #fail(entry: Entry, delivery: Delivery<Payloads>, error: unknown): Promise<void> {
-    const { plain, sparse } = this.#parts.reports
+    const { toLogger, perMinute } = this.#reports
     // Never delivered again, also if the dead letter must wait for room.
     const isFatal = entry.crashes >= maxCrashes
     const attempts = entry.attempts + 1
     const fields = { ...namesOf(delivery), attempts, receivedAt: entry.receivedAt, err: error }
-    if (!isFatal) sparse('warn', { event: 'spool.failed', ...fields }, 'Delivering failed, will be repeated')
+    if (!isFatal)
+      perMinute('warn', { event: 'spool.failed', ...fields }, 'Delivering failed, will be repeated')
     const isStuck = isFatal || attempts >= firstReportedFailure
     const stuck = { delivery, attempts, sinceAt: entry.receivedAt, error }
     const answer = isStuck ? await this.#report(entry, stuck, fields) : undefined
     if (answer === 'discard') {
-      plain('warn', { event: 'spool.discarded', ...fields }, 'A delivery is given up, as onStuck says')
+      toLogger('warn', { event: 'spool.discarded', ...fields }, 'A delivery is given up, as onStuck says')
       return this.#store.remove(entry)
     }
     if (answer === 'dead-letter' || isFatal) {
       const { name, message } = describeError(error)
       if (await this.#store.makeDeadLetter(entry, 'stuck', { error: { name, message } })) {
         const letter = { ...fields, letterId: entry.id }
-        return plain('warn', { event: 'spool.dead-lettered', ...letter }, 'A delivery is now a dead letter')
+        return toLogger(
+          'warn',
+          { event: 'spool.dead-lettered', ...letter },
+          'A delivery is now a dead letter',
+        )
       }
     }
     await this.#store.postpone(entry)
@@ -206,15 +218,15 @@ export class Deliverer<Payloads extends PayloadSchemas> {
 
   /** Calls `onStuck` once in an interval, and resolves with its result. */
   async #report(entry: Entry, stuck: StuckDelivery<Payloads>, fields: object): Promise<unknown> {
-    const { plain, loss } = this.#parts.reports
+    const { toLogger, always } = this.#reports
     if (this.#store.now() - entry.reportedAt < reportIntervalMs) return undefined
     // Written first, in case `onStuck` ends the process.
     entry.reportedAt = this.#store.now()
     await this.#store.writeState(entry)
-    const log = this.#options.onStuck ? plain : loss
+    const log = this.#options.onStuck ? toLogger : always
     log('error', { event: 'spool.stuck', ...fields }, 'A delivery is stuck')
     return this.#withTimeLimit(() => this.#options.onStuck?.(stuck)).catch((err) => {
-      loss('error', { event: 'spool.callback-failed', callback: 'onStuck', err }, 'onStuck failed')
+      always('error', { event: 'spool.callback-failed', callback: 'onStuck', err }, 'onStuck failed')
     })
   }
 

@@ -19,7 +19,7 @@ import {
 } from './spool-options.js'
 import { SpoolStore } from './spool-store.js'
 
-/** The parts of an open spool. */
+/** What an open spool needs. */
 type Parts<Payloads extends PayloadSchemas> = Awaited<ReturnType<typeof openParts<Payloads>>>
 
 /**
@@ -63,16 +63,14 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
   }
 
   /**
-   * The number of waiting deliveries, those in flight included. Soon after a start it may include deliveries that an
-   * earlier process finished. After `close`: the number of unfinished deliveries.
+   * The number of waiting deliveries, those in flight included. After `close`: the number of unfinished deliveries.
    */
   get size(): number {
     return this.#parts.store.count
   }
 
   /**
-   * When the oldest waiting delivery was received, in milliseconds since 1970; `undefined` if none waits. Deliveries of the
-   * same write to the disk count as one.
+   * When the oldest waiting delivery was received, in milliseconds since 1970; `undefined` if none waits.
    */
   get oldestReceivedAt(): number | undefined {
     return this.#parts.store.oldestReceivedAt
@@ -169,11 +167,14 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
 
   async #close(timeoutMs: number): Promise<number> {
     const { store, deliverer, lock, reports } = this.#parts
-    await deliverer.stop(timeoutMs)
-    await this.#writes.whenIdle()
-    await store.close()
-    await lock.release()
-    reports.plain('info', { event: 'spool.closed', size: this.size }, 'The spool is closed')
+    try {
+      await deliverer.stop(timeoutMs)
+      await this.#writes.whenIdle()
+      await store.close()
+    } finally {
+      await lock.release()
+    }
+    reports.toLogger('info', { event: 'spool.closed', size: this.size }, 'The spool is closed')
     return this.size
   }
 
@@ -205,7 +206,11 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
     const { path, deliverer, reports } = this.#parts
     this.#isLost = true
     deliverer.pause()
-    reports.loss('error', { event: 'spool.lock-lost', path }, `The lock of the spool is gone. ${lostAdvice}`)
+    reports.always(
+      'error',
+      { event: 'spool.lock-lost', path },
+      `The lock of the spool is gone. ${lostAdvice}`,
+    )
   }
 }
 
@@ -225,8 +230,8 @@ export async function openParts<Payloads extends PayloadSchemas>(
   const folder = await openFolder(options, files)
   const { store, lock, reports, path } = folder
   const fields = { path, size: store.count, deadLetters: store.letters.ids.length }
-  reports.plain('info', { event: 'spool.opened', ...fields }, 'The spool is open')
-  const deliverer = new Deliverer(options, { ...folder, ...lock, parser })
+  reports.toLogger('info', { event: 'spool.opened', ...fields }, 'The spool is open')
+  const deliverer = new Deliverer(store, parser, reports, options, folder.concurrency, lock.inFlightBefore)
   // Does not call `deliver` yet: it may use variables that its module declares after the call of `open`.
   deliverer.wakeUp()
   return { ...folder, deliverer, parser }
@@ -241,7 +246,7 @@ export async function openFolder(options: FolderOptions, files: SpoolFiles = fs)
   const { maxBytes = 2 ** 30, concurrency = 16 } = options
   const reports = reportsOf(path, options.logger)
   await prepareFolder(path, files)
-  const lock = await lockFolder(path, concurrency)
+  const lock = await lockFolder(path, concurrency, reports)
   const store = new SpoolStore(new SpoolFolder(path, files, reports), maxBytes)
   await store.open().catch(async (cause) => {
     await lock.release()

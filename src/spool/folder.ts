@@ -42,10 +42,7 @@ async function createFolder(folder: string, files: SpoolFiles): Promise<void> {
 }
 
 /** The functions of the file system that the spool needs. Tests pass ones that fail, wait or record calls. */
-export type SpoolFiles = Pick<
-  typeof fs,
-  'open' | 'readdir' | 'readFile' | 'rename' | 'truncate' | 'unlink' | 'writeFile'
->
+export type SpoolFiles = Pick<typeof fs, 'open' | 'readdir' | 'readFile' | 'rename' | 'unlink' | 'writeFile'>
 
 /** The files in the folder. A failed write or removal is a `SpoolError` whose cause is the system's error. */
 export class SpoolFolder {
@@ -95,10 +92,6 @@ export class SpoolFolder {
     return this.#files.readFile(this.pathOf(name)).catch(ifGone(Buffer.alloc(0)))
   }
 
-  cut(name: string, size: number): Promise<void> {
-    return this.#files.truncate(this.pathOf(name), size)
-  }
-
   /** Syncs the names in the folder. */
   sync(): Promise<void> {
     return syncFolder(this.path, this.#files)
@@ -106,7 +99,10 @@ export class SpoolFolder {
 
   /** Not synced: a power failure may restore the old name. Resolves with the new one. */
   async rename(from: string, to: string): Promise<string> {
-    await this.#files.rename(this.pathOf(from), this.pathOf(to))
+    await this.#files.rename(this.pathOf(from), this.pathOf(to)).catch(async (error) => {
+      // A disk may report a failure of what it did.
+      if (!(await this.list()).some(({ name }) => name === to)) throw error
+    })
     return to
   }
 

@@ -10,7 +10,7 @@ import { connect, createServer } from 'node:net'
 import { basename, join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { lockPattern } from './format.js'
-import { refusePath } from './spool-options.js'
+import { refusePath, type SpoolReports } from './spool-options.js'
 
 /** How often a process checks that its lock still exists, in milliseconds. */
 const watchIntervalMs = 1_000
@@ -23,11 +23,11 @@ const maxSocketNameBytes = 103
  * @returns the lock, and how many may have been in flight when a process ended without release; 0 if none did
  * @throws `ConfigurationError` if the folder is open already, in this process or in another one
  */
-export async function lockFolder(folder: string, concurrency: number) {
+export async function lockFolder(folder: string, concurrency: number, reports: SpoolReports) {
   let inFlightBefore = 0
   for (let attempt = 1; attempt <= 5; attempt += 1) {
     const name = lockName(concurrency)
-    const lock = await announce(folder, name)
+    const lock = await announce(folder, name, reports)
     // Announce first, then look: if two processes start together, at least one sees the other.
     const others = (await fs.readdir(folder)).filter((file) => lockPattern.test(file) && file !== name)
     const left = await Promise.all(others.map((file) => removeIfDead(folder, file))).catch(async (error) => {
@@ -45,7 +45,7 @@ export async function lockFolder(folder: string, concurrency: number) {
 }
 
 /** Listens on a socket of that name in the folder; `undefined` if another process considered the socket dead and removed it. */
-async function announce(folder: string, name: string) {
+async function announce(folder: string, name: string, reports: SpoolReports) {
   const path = join(folder, name)
   // Bound under another name: between binding and listening, a socket looks dead.
   const unfinished = `${path}.new`
@@ -72,11 +72,19 @@ async function announce(folder: string, name: string) {
   return {
     /** Resolves when the lock is removed, so that another process may own the folder. */
     lost,
-    /** Releases the folder. @param inFlight - how many deliveries the next process should suspect */
+    /**
+     * Releases the folder, also on a disk that fails.
+     *
+     * @param inFlight - how many deliveries the next process should deliver one at a time
+     */
     async release(inFlight = 0): Promise<void> {
       clearInterval(watch)
       watch = undefined
-      await (inFlight > 0 ? fs.rename(path, join(folder, lockName(inFlight))) : fs.rm(path, { force: true }))
+      const next = join(folder, lockName(inFlight))
+      await (inFlight > 0 ? fs.rename(path, next) : fs.rm(path, { force: true })).catch((err) => {
+        const message = 'Removing the lock failed: the next start removes it'
+        reports.always('error', { event: 'spool.write-failed', err }, message)
+      })
       await server[Symbol.asyncDispose]()
     },
   }

@@ -1,7 +1,8 @@
 /** A file of deliveries. What becomes of an entry is written over its state, and the file is removed when all are done. */
 import type { FileHandle } from 'node:fs/promises'
 import { failDisk, ifGone, type SpoolFolder } from './folder.js'
-import { contentIn, contentOf, type FileFields, lineOf, nameOf, type StoredEntry, stateOf } from './format.js'
+import type { FileFields, Place, StoredEntry } from './format.js'
+import { contentIn, lineOf, nameOf, notAttempted, placesIn, sizeWithoutTornLine, stateOf } from './format.js'
 import { GroupedWrites } from './grouped-writes.js'
 
 /** A delivery that waits in a segment. Its text is empty while only the disk has it. */
@@ -13,6 +14,10 @@ export interface Entry extends StoredEntry {
   isDone?: true
 }
 
+/** So many bytes are read at once where entries that were never attempted follow each other. */
+const readAheadBytes = 2 ** 18
+const nothingRead: { readonly from: number; readonly bytes: Buffer } = { from: 0, bytes: Buffer.alloc(0) }
+
 export class Segment {
   readonly id: number
   name: string
@@ -20,19 +25,19 @@ export class Segment {
   lastId: number
   /** The bytes that are synced; what a failed write left behind them does not count. */
   size: number
-  /** How many entries wait that memory does not know. Until they are read, finished ones count, too. */
-  unread: number
   isOpen: boolean
-  /** When a file that could not be read is read again. */
-  dueAt = 0
   readonly #folder: SpoolFolder
   /** Called when the file is removed. */
   readonly #onGone: (segment: Segment) => void
-  /** The waiting entries that memory knows, by offset. */
-  readonly #entries = new Map<number, Entry>()
-  /** Memory knows every entry before this place. */
-  #readTo = 0
-  #oldestUnreadAt: number
+  /**
+   * The places of what was never attempted, four numbers each, in the order of the file. As objects the 3.4 million of a
+   * full quota would take 500 MB.
+   */
+  #newPlaces: number[] = []
+  #nextPlace = 0
+  /** What else waits: what is next, in flight, or has failed. */
+  readonly #entries = new Set<Entry>()
+  #readAhead = nothingRead
   #isDamaged = false
   #isNameSynced = false
   #file: Promise<FileHandle> | undefined
@@ -46,48 +51,85 @@ export class Segment {
     this.name = nameOf(fields)
     this.lastId = fields.lastId
     this.size = fields.size
-    this.unread = fields.count
     this.isOpen = fields.kind === 'open'
-    this.#oldestUnreadAt = fields.count > 0 ? fields.oldestAt : Number.POSITIVE_INFINITY
     this.#folder = folder
     this.#onGone = onGone
   }
 
-  /** Whether it has entries that memory does not know. */
-  get isUnread(): boolean {
-    return this.#readTo < this.size
+  /** Whether it has entries that {@link Segment.takeNew} has not returned. */
+  get hasNew(): boolean {
+    return this.#nextPlace < this.#newPlaces.length
   }
 
   /** The number of waiting entries. */
   get count(): number {
-    return this.#entries.size + this.unread
+    return this.#entries.size + (this.#newPlaces.length - this.#nextPlace) / 4
   }
 
-  /** When the oldest waiting entry was received; `Infinity` without one. Exact for what is read. */
+  /** When the oldest waiting entry was received; `Infinity` without one. */
   get oldestAt(): number {
-    return Math.min(this.#oldestUnreadAt, ...[...this.#entries.values()].map(({ receivedAt }) => receivedAt))
+    let oldest = Number.POSITIVE_INFINITY
+    for (let at = this.#nextPlace; at < this.#newPlaces.length; at += 4) {
+      oldest = Math.min(oldest, this.#newPlaces[at + 1] ?? oldest)
+    }
+    for (const { receivedAt } of this.#entries) oldest = Math.min(oldest, receivedAt)
+    return oldest
   }
 
   /** Whether nothing is added any more, and half of it is done: what still waits should move. */
   get isMostlyDone(): boolean {
-    const waiting = [...this.#entries.values()].reduce((sum, { length }) => sum + length, 0)
+    let waiting = 0
+    for (let at = this.#nextPlace; at < this.#newPlaces.length; at += 4)
+      waiting += this.#newPlaces[at + 3] ?? 0
+    for (const { length } of this.#entries) waiting += length
     return !this.isOpen && waiting * 2 <= this.size
   }
 
+  /** Reads what an earlier process left. Resolves with the entries that have failed. @throws `SpoolError` */
+  async load(): Promise<Entry[]> {
+    const bytes = await this.#folder.read(this.name).catch(failDisk)
+    // Its process ended while it was open, perhaps in the middle of a line, which was not acknowledged.
+    if (this.isOpen) this.size = sizeWithoutTornLine(bytes)
+    this.isOpen = false
+    const { places, damagedAt } = placesIn(bytes.subarray(0, this.size), this.id, this.size)
+    for (const offset of damagedAt) this.#reportDamage(offset)
+    const failed = this.#addPlaces(places)
+    // A file that cannot be removed does no harm.
+    await this.#dropIfOnly(0).catch(() => {})
+    return failed
+  }
+
+  /** @returns the entries that have failed before */
+  #addPlaces(places: readonly Place[]): Entry[] {
+    const failed: Entry[] = []
+    for (const { id, receivedAt, offset, length, state } of places) {
+      this.lastId = Math.max(this.lastId, id)
+      if (state === notAttempted) this.#newPlaces.push(id, receivedAt, offset, length)
+      else failed.push({ segment: this, id, receivedAt, offset, length, text: '', ...state })
+    }
+    for (const entry of failed) this.#entries.add(entry)
+    return failed
+  }
+
+  /** Removes what is in the file if nothing in it waits. A damaged file is kept for inspection. @throws `SpoolError` */
+  async empty(): Promise<void> {
+    if (this.count > 0 || this.size === 0 || this.#isDamaged) return
+    await this.#withFile((file) => file.truncate(0)).catch(failDisk)
+    this.size = 0
+    this.#readAhead = nothingRead
+  }
+
   /**
-   * Adds entries with one write and one sync, to an empty file if nothing in it waits. If that fails, cuts the file back to
-   * what was synced.
+   * Adds entries with one write and one sync. If that fails, cuts the file back to what was synced.
    *
+   * @returns the entries that have failed before
    * @throws `SpoolError`
    */
-  async append(entries: readonly StoredEntry[]): Promise<void> {
-    const bytes = Buffer.from(entries.map((entry) => lineOf(this.id, entry, entry)).join(''))
+  async append(entries: readonly StoredEntry[]): Promise<Entry[]> {
+    const lines = entries.map((entry) => lineOf(this.id, entry, entry))
+    const bytes = Buffer.from(lines.join(''))
     await this.#withFile(async (file) => {
       try {
-        if (this.count === 0 && this.size > 0 && !this.#isDamaged) {
-          await file.truncate(0)
-          this.size = this.#readTo = 0
-        }
         await writeAll(file, bytes, this.size)
         await file.datasync()
         if (!this.#isNameSynced) await this.#folder.sync()
@@ -97,13 +139,18 @@ export class Segment {
         throw cause
       }
     }).catch(failDisk)
-    this.size += bytes.length
-    this.lastId = Math.max(this.lastId, ...entries.map(({ id }) => id))
-    this.#oldestUnreadAt = Math.min(this.#oldestUnreadAt, ...entries.map(({ receivedAt }) => receivedAt))
-    this.unread += entries.length
+    let end = this.size
+    const places = entries.map(({ id, receivedAt, attempts, dueAt, reportedAt, crashes }, index) => {
+      const offset = end + 1
+      end += Buffer.byteLength(lines[index] ?? '')
+      const state = attempts > 0 ? { attempts, dueAt, reportedAt, crashes } : notAttempted
+      return { id, receivedAt, offset, length: end - 1 - offset, state }
+    })
+    this.size = end
+    return this.#addPlaces(places)
   }
 
-  /** Ends the appends: gives the file a name with its count. A failure does no harm: the next start reads the content. */
+  /** Ends the appends: gives the file a name with its size. A failure does no harm: the next start reads the content. */
   async seal(): Promise<void> {
     const { count, oldestAt } = this
     if (count > 0) {
@@ -111,36 +158,53 @@ export class Segment {
       this.name = await renamed.catch(() => this.name)
     }
     this.isOpen = false
-    await this.#dropIfOnly(0)
+    await this.#dropIfOnly(0).catch(() => {})
     if (this.#users === 0) await this.close()
   }
 
-  /** Reads the entries that memory does not know yet. @throws `SpoolError` */
-  async readRest(): Promise<Entry[]> {
-    // What is added meanwhile is read next.
-    const [from, to, unread] = [this.#readTo, this.size, this.unread]
-    const { entries, damagedAt } = contentOf(await this.#read(from, to - from), this.id, to - from)
-    const found = entries.map((one) => Object.assign(one, { segment: this, offset: from + one.offset }))
-    for (const entry of found) this.#entries.set(entry.offset, entry)
-    this.unread -= unread
-    if (this.unread === 0) this.#oldestUnreadAt = Number.POSITIVE_INFINITY
-    this.#readTo = to
-    for (const offset of damagedAt) this.#reportDamage(from + offset)
-    await this.#dropIfOnly(0)
-    return found
+  /** The next entry that was never attempted, without its text. */
+  takeNew(): Entry {
+    const [id = 0, receivedAt = 0, offset = 0, length = 0] = this.#newPlaces.slice(
+      this.#nextPlace,
+      this.#nextPlace + 4,
+    )
+    this.#nextPlace += 4
+    const entry = { segment: this, id, receivedAt, offset, length, text: '', ...notAttempted }
+    this.#entries.add(entry)
+    if (!this.hasNew) this.#dropNew()
+    return entry
   }
 
-  /** Reads the text of an entry again. Resolves with false if it is damaged, which is reported. @throws `SpoolError` */
+  #dropNew(): void {
+    this.#newPlaces = []
+    this.#nextPlace = 0
+  }
+
+  /** Reads the text of an entry. Resolves with false if it is damaged, which is reported. @throws `SpoolError` */
   async readText(entry: Entry): Promise<boolean> {
-    const content = contentIn(await this.#read(entry.offset, entry.length), this.id)
+    const line = await this.#readLine(entry)
+    const content = contentIn(line, this.id)
     if (content?.id === entry.id) {
       entry.text = content.text
+      entry.traceparent = content.traceparent
       return true
     }
     this.#reportDamage(entry.offset)
-    this.#entries.delete(entry.offset)
+    // Another program cut or removed the file: one report for all that is behind.
+    if (line.length < entry.length) this.#dropNew()
+    this.#entries.delete(entry)
     await this.#dropIfOnly(0)
     return false
+  }
+
+  async #readLine({ attempts, offset, length }: Entry): Promise<Buffer> {
+    if (attempts > 0) return this.#read(offset, length)
+    const { from, bytes } = this.#readAhead
+    const isRead = offset >= from && offset + length <= from + bytes.length
+    const ahead = Math.min(readAheadBytes, this.size - offset)
+    const read = isRead ? bytes.subarray(offset - from) : await this.#read(offset, Math.max(length, ahead))
+    this.#readAhead = this.hasNew ? { from: offset, bytes: read } : nothingRead
+    return read.subarray(0, length)
   }
 
   #reportDamage(offset: number): void {
@@ -160,7 +224,7 @@ export class Segment {
     await this.#withFile((file) => writeStates(file, entries)).catch(ifGone(undefined))
     const done = entries.filter(({ isDone }) => isDone)
     await this.#dropIfOnly(done.length)
-    for (const { offset } of done) this.#entries.delete(offset)
+    for (const entry of done) this.#entries.delete(entry)
   }
 
   /** Removes a closed file in which nothing waits but so many that are done. A damaged file is kept for inspection. */
@@ -189,7 +253,6 @@ export class Segment {
     await closing?.then((file) => file.close()).catch(() => {})
   }
 }
-
 /** Not synced: a power failure may restore the earlier states. Needs no space. */
 async function writeStates(file: FileHandle, entries: readonly Entry[]): Promise<void> {
   const write = (entry: Entry) => writeAll(file, Buffer.from(stateOf(entry, entry.isDone)), entry.offset)

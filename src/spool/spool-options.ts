@@ -108,18 +108,18 @@ export const refuse = configurationError('The delivery spool cannot work')
 export type SpoolReports = ReturnType<typeof reportsOf>
 
 export function reportsOf(path: string, logger: DeliverySpoolOptions['logger']) {
-  const loss = consoleLogOf(logger)
+  const always = consoleLogOf(logger)
   return {
     /** Only to the logger. */
-    plain: logOf(logger),
-    /** At most once a minute: events that an outage may cause without limit. */
-    sparse: sparse(loss),
-    /** Also to `console.error`: events that need attention. */
-    loss,
+    toLogger: logOf(logger),
+    /** To the logger or `console.error`, once a minute: events that an outage may cause without limit. */
+    perMinute: sparse(always),
+    /** To the logger or `console.error`: events that need attention. */
+    always,
     /** A file is damaged at this offset, or has a name that cannot be read. */
     damaged(name: string, offset?: number): void {
       const damage = { file: join(path, name), ...(offset === undefined ? {} : { offset }) }
-      loss('error', { event: 'spool.damaged', ...damage }, 'A file of the spool is damaged')
+      always('error', { event: 'spool.damaged', ...damage }, 'A file of the spool is damaged')
     },
   }
 }

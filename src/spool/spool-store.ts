@@ -1,6 +1,6 @@
 /**
  * The waiting deliveries: a log of segments, of which one is open and gets the new ones. A delivery stays in its segment until
- * it is done. Memory holds the places of what has failed, and the texts of what is next or in flight.
+ * it is done. Memory holds the place of everything that waits, and the texts of what is next or in flight.
  */
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { type Issue, SpoolError } from '../errors.js'
@@ -10,7 +10,7 @@ import { contentOf as jsonContentOf } from '../webhooks/content.js'
 import { DeadLetters, type LetterDetails } from './dead-letters.js'
 import type { SpoolFolder } from './folder.js'
 import type { FileFields, StoredEntry } from './format.js'
-import { closedFieldsOf, diskBytesOf, nameOf, parseName, untried } from './format.js'
+import { diskBytesOf, notAttempted, parseName } from './format.js'
 import { GroupedWrites } from './grouped-writes.js'
 import { type Entry, Segment } from './segment.js'
 import { refusePath } from './spool-options.js'
@@ -41,10 +41,8 @@ export class SpoolStore {
   readonly #segments = new Set<Segment>()
   #open: Segment | undefined
   readonly #additions = new GroupedWrites<StoredEntry>((entries) => this.#append(entries))
-  /** What was never tried and is next. */
-  readonly #fresh: Entry[] = []
-  /** What has failed, by the time from which it is due. */
-  readonly #tried = new Map<number, Entry[]>()
+  /** What has failed, or could not be read, by the time from which it is due. */
+  readonly #failed = new Map<number, Entry[]>()
   /** The ids of the dead letters at the start: a delivery with such an id was not removed in time. */
   #lettersBefore: ReadonlySet<number> = new Set()
   #unwrittenBytes = 0
@@ -62,7 +60,7 @@ export class SpoolStore {
     return Math.floor(this.#startedAt + performance.now())
   }
 
-  /** Reads the names in the folder, and the segment that a killed process left open. @throws `ConfigurationError` */
+  /** Reads the folder, but for its dead letters. @throws `ConfigurationError` */
   async open(): Promise<void> {
     const { path, reports } = this.#folder
     const listed = await this.#folder.list().catch((cause) => refusePath(path, 'cannot be read', cause))
@@ -75,16 +73,23 @@ export class SpoolStore {
       if (isFile ? found === 'unknown' : isOurs) reports.damaged(name)
       if (!isFile) continue
       if (found === 'unfinished') await this.#folder.remove(name).catch(() => {})
-      const advice = 'mend the disk, or move the file out of the folder'
-      const refuseFile = (cause: unknown) =>
-        refusePath(path, `holds ${name}, which cannot be recovered: ${advice}`, cause)
-      const fields = isOurs && found.kind === 'open' ? await this.#recover(found).catch(refuseFile) : found
-      if (typeof fields !== 'object') continue
-      if (fields.kind === 'closed') this.#addSegment(fields)
-      else this.letters.track(fields)
-      this.#lastId = Math.max(this.#lastId, fields.lastId)
+      if (!isOurs) continue
+      if (found.kind === 'open' || found.kind === 'closed') await this.#load(found)
+      else this.letters.track(found)
+      this.#lastId = Math.max(this.#lastId, found.lastId)
     }
     this.#lettersBefore = new Set(this.letters.ids)
+  }
+
+  async #load(fields: FileFields): Promise<void> {
+    const segment = this.#addSegment(fields)
+    try {
+      for (const entry of await segment.load()) this.#wait(entry)
+      this.#lastId = Math.max(this.#lastId, segment.lastId)
+    } catch (err) {
+      this.#segments.delete(segment)
+      this.#reportRead(segment, err, 'Reading a file failed: it stays for the next start')
+    }
   }
 
   #addSegment(fields: FileFields): Segment {
@@ -93,22 +98,14 @@ export class SpoolStore {
     return segment
   }
 
-  /** Closes the segment that a killed process left open, without the line that it was writing. */
-  async #recover(open: FileFields): Promise<FileFields | undefined> {
-    const name = nameOf(open)
-    const bytes = await this.#folder.read(name)
-    const closed = closedFieldsOf(bytes, open)
-    if (closed === undefined) await this.#folder.remove(name)
-    else {
-      if (closed.size < bytes.length) await this.#folder.cut(name, closed.size)
-      await this.#folder.rename(name, nameOf(closed))
-    }
-    return closed
-  }
-
-  /** The number of waiting entries; until all segments are read, it includes finished entries of an earlier process. */
+  /** The number of waiting entries. */
   get count(): number {
     return [...this.#segments].reduce((sum, { count }) => sum + count, 0)
+  }
+
+  /** Whether an entry waits that was never attempted. */
+  get hasNew(): boolean {
+    return [...this.#segments].some(({ hasNew }) => hasNew)
   }
 
   /** When the oldest waiting entry was received. */
@@ -117,14 +114,9 @@ export class SpoolStore {
     return oldest === Number.POSITIVE_INFINITY ? undefined : oldest
   }
 
-  /** The segments with entries that memory does not know, the oldest first. */
-  get #unread(): Segment[] {
-    return [...this.#segments].filter(({ isUnread }) => isUnread)
-  }
-
-  /** From when on the next failed entries, or files that could not be read, are due; `Infinity` without one. */
+  /** From when on the next failed entries are due; `Infinity` without one. */
   get nextDueAt(): number {
-    return Math.min(...this.#tried.keys(), ...this.#unread.map(({ dueAt }) => dueAt))
+    return Math.min(...this.#failed.keys())
   }
 
   /** Keeps a delivery; resolves when it is on the disk. @throws `SpoolError` */
@@ -138,7 +130,7 @@ export class SpoolStore {
         const message = `The spool is full: ${used} bytes wait, and maxBytes is ${this.#maxBytes}.`
         throw new SpoolError(message, { reason: 'full' })
       }
-      const entry = { id: this.#newId(), receivedAt: Date.now(), traceparent, text, ...untried }
+      const entry = { id: this.#newId(), receivedAt: Date.now(), traceparent, text, ...notAttempted }
       return this.#additions.add(entry, bytes)
     })
   }
@@ -148,9 +140,10 @@ export class SpoolStore {
     return this.#whileUnwritten(bytes, () => this.letters.addInvalid(this.#newId(), body, issues))
   }
 
-  /** About the time in microseconds, and always higher than earlier ids. */
+  /** About the time in microseconds until 2112, and always higher than earlier ids: later, names could not be read. */
   #newId(): number {
-    this.#lastId = Math.max(this.#lastId + 1, Date.now() * 1_000)
+    const time = Date.now() * 1_000
+    this.#lastId = Math.max(this.#lastId + 1, time < 2 ** 52 ? time : 0)
     return this.#lastId
   }
 
@@ -169,28 +162,32 @@ export class SpoolStore {
   }
 
   async #append(entries: readonly StoredEntry[]): Promise<void> {
-    if (this.#open && this.#open.size >= segmentBytes) await this.#open.seal()
-    if (!this.#open?.isOpen) {
-      const id = this.#newId()
-      this.#open = this.#addSegment({ kind: 'open', id, lastId: id, count: 0, size: 0, oldestAt: Date.now() })
-    }
-    const segment = this.#open
+    const segment = await this.#segmentWithRoom()
     try {
-      await segment.append(entries)
+      for (const entry of await segment.append(entries)) this.#wait(entry)
     } catch (error) {
       // After a failed sync the system may show what the disk does not have, and not report it again.
-      await segment.seal().catch(() => {})
+      await segment.seal()
       throw error
     }
   }
 
-  /** Puts each entry into its queue. */
-  #queue(entries: readonly Entry[]): void {
-    for (const entry of entries) {
-      if (this.#lettersBefore.has(entry.id)) void this.remove(entry)
-      else if (entry.attempts > 0) this.#wait(entry)
-      else this.#fresh.push(entry)
+  async #segmentWithRoom(): Promise<Segment> {
+    if (this.#open?.isOpen) {
+      const empty = this.#open.empty()
+      const hasRoom =
+        this.#open.size < segmentBytes &&
+        (await empty.then(
+          () => true,
+          () => false,
+        ))
+      if (hasRoom) return this.#open
+      // Also one that cannot be emptied gets nothing more.
+      await this.#open.seal()
     }
+    const id = this.#newId()
+    this.#open = this.#addSegment({ kind: 'open', id, lastId: id, count: 0, size: 0, oldestAt: Date.now() })
+    return this.#open
   }
 
   /** An entry leaves memory until it is due, but for its place. If the time of day was set back, its times are not believed. */
@@ -200,50 +197,47 @@ export class SpoolStore {
     entry.dueAt = Math.min(entry.dueAt, now + backoff.maxMs)
     entry.reportedAt = Math.min(entry.reportedAt, now)
     const dueFrom = tickMs * Math.max(Math.ceil(entry.dueAt / tickMs), Math.floor(now / tickMs))
-    const together = this.#tried.get(dueFrom)
+    const together = this.#failed.get(dueFrom)
     if (together) together.push(entry)
-    else this.#tried.set(dueFrom, [entry])
+    else this.#failed.set(dueFrom, [entry])
   }
 
-  /** The next entry that was never tried. Only one call may run at a time. Also finds what an earlier process tried. */
-  async takeFresh(): Promise<Entry | undefined> {
-    while (this.#fresh.length === 0) {
-      const segment = this.#unread.find(({ dueAt }) => dueAt <= this.now())
-      if (segment === undefined) return undefined
-      await segment.readRest().then(
-        (entries) => this.#queue(entries),
-        (error) => this.#readLater(segment, segment, error),
-      )
+  /** The next entry that was never attempted. Only one call of this method or `takeFailed` may run at a time. */
+  async takeNew(): Promise<Entry | undefined> {
+    for (const segment of this.#segments) {
+      while (segment.hasNew) {
+        const entry = segment.takeNew()
+        if (await this.#readText(entry)) return entry
+      }
     }
-    return this.#fresh.shift()
+    return undefined
   }
 
-  /** The next failed entry that is due. Only one call may run at a time. */
-  async takeTried(): Promise<Entry | undefined> {
+  /** The next failed entry that is due. */
+  async takeFailed(): Promise<Entry | undefined> {
     for (;;) {
-      const dueFrom = Math.min(...this.#tried.keys())
-      const due = dueFrom <= this.now() ? this.#tried.get(dueFrom) : undefined
+      const dueFrom = this.nextDueAt
+      const due = dueFrom <= this.now() ? this.#failed.get(dueFrom) : undefined
       const entry = due?.shift()
-      if (due?.length === 0) this.#tried.delete(dueFrom)
-      if (entry === undefined || (await this.#readAgain(entry))) return entry
+      if (due?.length === 0) this.#failed.delete(dueFrom)
+      if (entry === undefined || (await this.#readText(entry))) return entry
     }
   }
 
-  /** Reads the text of an entry that is due again. Resolves with whether that succeeded. */
-  async #readAgain(entry: Entry): Promise<boolean> {
+  /** Resolves with whether the entry can be delivered. */
+  async #readText(entry: Entry): Promise<boolean> {
+    if (this.#lettersBefore.has(entry.id)) {
+      void this.remove(entry)
+      return false
+    }
     try {
       return await entry.segment.readText(entry)
-    } catch (error) {
-      this.#readLater(entry, entry.segment, error)
+    } catch (err) {
+      this.#reportRead(entry.segment, err, 'Reading a file failed, will be repeated')
+      entry.dueAt = this.now() + rereadMs
       this.#wait(entry)
       return false
     }
-  }
-
-  #readLater(item: Entry | Segment, { name }: Segment, err: unknown): void {
-    const fields = { event: 'spool.read-failed', file: this.#folder.pathOf(name), err }
-    this.#folder.reports.sparse('error', fields, 'Reading a file failed, will be repeated')
-    item.dueAt = this.now() + rereadMs
   }
 
   /** Removes a finished entry. While the disk fails, the entry stays in flight, so it is not delivered again. */
@@ -254,7 +248,8 @@ export class SpoolStore {
         return await entry.segment.states.add(entry)
       } catch (err) {
         const message = 'Removing a delivery that is done failed, will be repeated'
-        if (failures === 0) this.#folder.reports.loss('error', { event: 'spool.write-failed', err }, message)
+        if (failures === 0)
+          this.#folder.reports.always('error', { event: 'spool.write-failed', err }, message)
       }
       await sleep(diskRetryMs)
     }
@@ -262,8 +257,7 @@ export class SpoolStore {
 
   /** Delays a failed entry. If most of its segment is done, it moves to the open one, so that its own can be removed. */
   async postpone(entry: Entry): Promise<void> {
-    // Not behind what has to be read first.
-    const isMovable = entry.attempts > 0 && entry.segment.isMostlyDone && this.#unread.length === 0
+    const isMovable = entry.attempts > 0 && entry.segment.isMostlyDone
     entry.attempts += 1
     entry.dueAt = this.now() + backoffMs(entry.attempts, backoff)
     if (isMovable) {
@@ -294,7 +288,7 @@ export class SpoolStore {
   }
 
   /**
-   * Returns a dead letter to the waiting deliveries, as never tried. Resolves with false if it is gone.
+   * Returns a dead letter to the waiting deliveries, as never attempted. Resolves with false if it is gone.
    *
    * @param parse - throws if the body is no delivery
    * @throws its error, or `SpoolError`: the letter stays, also if the delivery is put back already
@@ -306,7 +300,7 @@ export class SpoolStore {
     const { receivedAt, traceparent } = letter
     const text = jsonOf(jsonContentOf(letter.body))
     // With a new id: a delivery with the id of a letter is one that became it.
-    const entry = { id: this.#newId(), receivedAt, traceparent, text, ...untried }
+    const entry = { id: this.#newId(), receivedAt, traceparent, text, ...notAttempted }
     return this.letters.remove(id, () => this.#additions.add(entry, text.length))
   }
 
@@ -316,7 +310,12 @@ export class SpoolStore {
     for (const segment of this.#segments) await segment.close()
   }
 
+  #reportRead({ name }: Segment, err: unknown, message: string): void {
+    const fields = { event: 'spool.read-failed', file: this.#folder.pathOf(name), err }
+    this.#folder.reports.perMinute('error', fields, message)
+  }
+
   #reportWrite(err: unknown, message: string): void {
-    this.#folder.reports.sparse('error', { event: 'spool.write-failed', err }, message)
+    this.#folder.reports.perMinute('error', { event: 'spool.write-failed', err }, message)
   }
 }

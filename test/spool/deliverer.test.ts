@@ -1,11 +1,15 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Delivery } from 'notification-subscriber'
 import type { DeliverySpool, StuckDelivery } from 'notification-subscriber/spool'
 import { afterEach, beforeEach, describe, expect, vi } from 'vitest'
+import { lineOf, nameOf, notAttempted } from '../../src/spool/format.js'
 import { recordingLogger } from '../support/recording-logger.js'
 import {
   diskThatFailsTo,
   idsOf,
   keep,
+  keepInvalid,
   lettersOf,
   never,
   numbered,
@@ -289,6 +293,50 @@ describe('an outage', () => {
     await passUntil(() => spool.size < 100)
     await passUntil(() => spool.size === 0)
   })
+
+  test('lets deliveries that failed take turns with new ones, so that a target that fails each first attempt is served', async (folder) => {
+    const attempted = new Set<string>()
+    await using spool = await folder.open({
+      deliver: ({ notification: { id } }) => {
+        if (attempted.size === attempted.add(id).size) return
+        throw new Error('not at first')
+      },
+    })
+    await Promise.all(Array.from({ length: 200 }, (_, id) => keep(spool, numbered(id))))
+    const startedAt = performance.now()
+    await passUntil(() => spool.size === 0)
+    // One every five seconds would take 1,000 seconds.
+    expect(performance.now() - startedAt).toBeLessThan(2 * minute)
+  })
+
+  test('is not one delivery of ten that fails: a backlog with such drains without a pause', async (folder) => {
+    vi.useRealTimers()
+    const isBad = (id: number) => id % 10 === 0
+    const lines = Array.from({ length: 2_000 }, (_, id) =>
+      lineOf(
+        1_000,
+        { id: 2_000 + id, receivedAt: 5, text: JSON.stringify(numbered(id)) },
+        // All of those that fail are due at once.
+        { ...notAttempted, attempts: isBad(id) ? 3 : 0 },
+      ),
+    )
+    await (await folder.open()).close()
+    const size = lines.join('').length
+    const name = nameOf({ kind: 'closed', id: 1_000, lastId: 4_000, count: 2_000, size, oldestAt: 5 })
+    await writeFile(join(folder.path, name), lines.join(''))
+    let lastAt = performance.now()
+    let longestPauseMs = 0
+    const deliver = async ({ notification: { id } }: Delivery) => {
+      longestPauseMs = Math.max(longestPauseMs, performance.now() - lastAt)
+      lastAt = performance.now()
+      if (isBad(Number(id.slice(1)))) await failing()
+      await realTime(10)
+    }
+    const spool = await folder.open({ deliver })
+    await until(() => spool.size === 200)
+    expect(longestPauseMs).toBeLessThan(2 * second)
+    await spool.close({ timeoutMs: 0 })
+  })
 })
 
 describe('a delivery that never ends', () => {
@@ -431,6 +479,27 @@ describe('a clock that jumps', () => {
       await vi.advanceTimersByTimeAsync(61 * second)
       await until(() => spool.size === 0)
       expect(idsOf(delivered).toSorted()).toEqual(['n1', 'n2', 'n3', 'n4'])
+    },
+  )
+
+  test.for(['2200-01-01', '2290-01-01'])(
+    'to %s makes names and states that the next process can read',
+    async (folder, date) => {
+      vi.setSystemTime(new Date(date))
+      const { deliver, delivered } = recorder(failing)
+      {
+        await using spool = await folder.open({ deliver })
+        await keepInvalid(spool, 'x')
+        await keep(spool, numbered(1))
+        await passUntil(() => delivered.length === 2)
+        await pass(second)
+      }
+      const next = recorder()
+      await using spool = await folder.open({ deliver: next.deliver })
+      expect(await lettersOf(spool)).toHaveLength(1)
+      await passUntil(() => spool.size === 0)
+      expect(idsOf(next.delivered)).toEqual(['n1'])
+      expect(folder.damages).toEqual([])
     },
   )
 })

@@ -1,16 +1,17 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import {
-  closedFieldsOf,
-  contentOf,
+  contentIn,
   type EntryContent,
   type EntryState,
   type FileFields,
   lineOf,
   nameOf,
+  notAttempted,
   parseName,
+  placesIn,
+  sizeWithoutTornLine,
   stateOf,
-  untried,
 } from '../../src/spool/format.js'
 
 const count = (max = 2 ** 40) => fc.nat({ max })
@@ -89,6 +90,18 @@ test('an unfinished file is recognized by its exact name, and a foreign file is 
   }
 })
 
+/** The entries with their texts. */
+function contentOf(bytes: Buffer, id: number, size = bytes.length) {
+  const { places, damagedAt } = placesIn(bytes, id, size)
+  const entries = places.map(({ state, offset, length }) => ({
+    ...(contentIn(bytes.subarray(offset, offset + length), id) ?? contentFor(0, 'damaged')),
+    ...state,
+    offset,
+    length,
+  }))
+  return { entries, damagedAt }
+}
+
 const states: fc.Arbitrary<EntryState> = fc.record({
   attempts: fc.nat({ max: 99_999 }),
   dueAt: fc.nat({ max: 2 ** 43 }),
@@ -120,7 +133,7 @@ test('lines are read back with their states, but for those that are done', () =>
 })
 
 test('more attempts than fit are shown as the most that fit', () => {
-  const line = lineOf(fileId, contentFor(1, '[]'), { ...untried, attempts: 100_000 })
+  const line = lineOf(fileId, contentFor(1, '[]'), { ...notAttempted, attempts: 100_000 })
   expect(contentOf(Buffer.from(line), fileId).entries).toMatchObject([{ attempts: 99_999 }])
 })
 
@@ -157,8 +170,7 @@ test('of a segment that nobody closed, the end that was being written is cut off
   const [first = ''] = lines
   for (let length = 0; length <= bytes.length; length += 1) {
     const whole = length < first.length ? 0 : length < bytes.length ? first.length : bytes.length
-    const open = { kind: 'open', id: fileId, lastId: fileId, count: 0, size: 0, oldestAt: 2 ** 42 } as const
-    expect(closedFieldsOf(bytes.subarray(0, length), open)?.size ?? 0, String(length)).toBe(whole)
+    expect(sizeWithoutTornLine(bytes.subarray(0, length)), String(length)).toBe(whole)
   }
 })
 
@@ -178,7 +190,7 @@ test('with any damage no text is altered, each whole entry is read, and the dama
       (values, { kind, at, length, noise }) => {
         const texts = values.map(([value]) => JSON.stringify(value))
         const lines = texts.map((text, index) => lineOf(fileId, contentFor(100 + index, text)))
-        const done = stateOf(untried, true)
+        const done = stateOf(notAttempted, true)
         const finished = lines.map((line, index) =>
           values[index]?.[1] ? `\n${done}${line.slice(done.length + 1)}` : line,
         )

@@ -9,12 +9,14 @@ import { isMainThread, Worker } from 'node:worker_threads'
 import { ConfigurationError } from 'notification-subscriber'
 import { describe, expect } from 'vitest'
 import { lockFolder } from '../../src/spool/lock.js'
+import { reportsOf } from '../../src/spool/spool-options.js'
 import { expectPage } from '../support/message-page.js'
 import { recordingLogger } from '../support/recording-logger.js'
 import {
   idsOf,
   keep,
   mount,
+  never,
   numbered,
   onWindows,
   openSpool,
@@ -102,7 +104,7 @@ describe('a folder', () => {
   })
 
   test('on a disk without sockets is refused with the cause', async (folder) => {
-    using _rename = failingRename('EPERM')
+    using _rename = failingOnce('rename', 'EPERM')
     const { cause, issues, message } = await refusalOf(folder.path)
     expect(issues).toMatchObject([{ path: ['path'] }])
     expect(cause).toMatchObject({ code: 'EPERM' })
@@ -237,7 +239,7 @@ describe('one process at a time has a spool open', () => {
       await folder.open().catch(() => {})
     }
     await (await folder.open()).close()
-    expect(await folder.names(/(?<!\.closed)$/)).toEqual([])
+    expect(await folder.names(/(?<!\.(closed|open))$/)).toEqual([])
   })
 
   test('a spool whose lock was removed stops: it delivers and keeps nothing more, and says so', async (folder) => {
@@ -310,7 +312,9 @@ describe('one process at a time has a spool open', () => {
     await writeFile(join(folder.path, '0123456789ab-16.lock'), '', { mode: 0o600 })
     for (const path of [dirname(folder.path), folder.path]) await chown(path, 12_345, 12_345)
     process.seteuid?.(12_345)
-    const refused = lockFolder(folder.path, 16).finally(() => process.seteuid?.(0))
+    const refused = lockFolder(folder.path, 16, reportsOf(folder.path, false)).finally(() =>
+      process.seteuid?.(0),
+    )
     const { message } = await refused.then(String, (error) => error)
     const shown = message.replace(folder.path, '<folder>')
     await expectPage('spool-lock-of-another-user', { 'a lock of another user': shown })
@@ -321,19 +325,39 @@ describe('one process at a time has a spool open', () => {
     await (await folder.open()).close()
     for (const concurrency of [3, 40])
       await writeFile(join(folder.path, `0123456789ab-${concurrency}.lock`), '')
-    const lock = await lockFolder(folder.path, 16)
+    const lock = await lockFolder(folder.path, 16, reportsOf(folder.path, false))
     expect(lock.inFlightBefore).toBe(40)
     await lock.release()
-    const next = await lockFolder(folder.path, 16)
+    const next = await lockFolder(folder.path, 16, reportsOf(folder.path, false))
     expect(next.inFlightBefore).toBe(0)
     await next.release()
   })
 
   test('a process whose new lock another one removes tries again', async (folder) => {
-    using rename = failingRename('ENOENT')
+    using rename = failingOnce('rename', 'ENOENT')
     await using _spool = await folder.open()
     expect(rename.hasFailed).toBe(true)
   })
+
+  test.for(['EIO', 'EROFS', 'ENOSPC'])(
+    'a lock that cannot be removed (%s) is logged: `close` ends all the same, and the folder can be opened',
+    async (folder, code) => {
+      const { lines, ...logger } = recordingLogger()
+      const spool = await folder.open({ logger, deliver: never })
+      await keep(spool, numbered(1))
+      using _failing = failingOnce('rm', code)
+      expect(await spool.close({ timeoutMs: 0 })).toBe(1)
+      const events = lines.map(([fields]) => fields)
+      expect(events).toContainEqual({
+        event: 'spool.write-failed',
+        err: expect.objectContaining({ message: code }),
+      })
+      expect(events.at(-1)).toEqual({ event: 'spool.closed', size: 1 })
+      expect(await folder.names(/\.lock$/)).toHaveLength(1)
+      expect(await folder.drain()).toEqual(['n1'])
+      expect(await folder.names(/\.lock$/)).toEqual([])
+    },
+  )
 
   test('a process that connects to the lock and stays delays no close', async (folder) => {
     const spool = await folder.open()
@@ -360,21 +384,22 @@ describe('one process at a time has a spool open', () => {
   })
 })
 
-/** The next renaming of a file fails. */
-function failingRename(code: string) {
-  const { rename } = fs
+/** The next renaming or removal of a file fails. */
+function failingOnce(name: 'rename' | 'rm', code: string) {
+  const original = fs[name]
   const failing = {
     hasFailed: false,
     [Symbol.dispose]() {
-      fs.rename = rename
+      Object.assign(fs, { [name]: original })
       syncBuiltinESMExports()
     },
   }
-  fs.rename = async () => {
+  const fail = async () => {
     failing[Symbol.dispose]()
     failing.hasFailed = true
     throw Object.assign(new Error(code), { code })
   }
+  Object.assign(fs, { [name]: fail })
   syncBuiltinESMExports()
   return failing
 }
@@ -383,10 +408,10 @@ test('on Windows one process at a time has the pipe', async (folder) => {
   await (await folder.open()).close()
   // Other systems take the name of the pipe for that of a socket in the working directory.
   await onWindows(async () => {
-    const first = await lockFolder(folder.path, 16)
-    await expect(lockFolder(folder.path, 16)).rejects.toThrow(refusal)
+    const first = await lockFolder(folder.path, 16, reportsOf(folder.path, false))
+    await expect(lockFolder(folder.path, 16, reportsOf(folder.path, false))).rejects.toThrow(refusal)
     await first.release(3)
-    const second = await lockFolder(folder.path, 16)
+    const second = await lockFolder(folder.path, 16, reportsOf(folder.path, false))
     expect(second.inFlightBefore).toBe(3)
     await second.release()
     expect(await readdir(folder.path)).toEqual([])

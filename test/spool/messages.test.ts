@@ -1,8 +1,7 @@
 import * as fs from 'node:fs/promises'
-import { rm, writeFile } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SpoolFiles } from '../../src/spool/folder.js'
-import { nameOf } from '../../src/spool/format.js'
 import { expectPage } from '../support/message-page.js'
 import { recordingLogger } from '../support/recording-logger.js'
 import { keep, keepInvalid, lettersOf, never, numbered, openSpool, test, until } from './support.js'
@@ -27,10 +26,6 @@ test('messages of a spool that cannot keep or read a delivery, or aborts `delive
     await note('a disk that cannot be read', lettersOf(spool))
   }
   await note('a folder that cannot be listed', openWith({ readdir: fail }))
-  const open = join(folder.path, nameOf({ kind: 'open', id: 1, lastId: 1, count: 0, size: 0, oldestAt: 5 }))
-  await writeFile(open, '')
-  await note('an open segment that cannot be read', openWith({ readFile: fail }))
-  await rm(open)
   await note('a long path', openSpool({ path: join(folder.path, 'x'.repeat(90)) }))
   const logger = recordingLogger()
   const spool = await folder.open({ maxBytes: 0, logger })

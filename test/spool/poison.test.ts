@@ -4,7 +4,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { StuckDelivery } from 'notification-subscriber/spool'
 import { expect } from 'vitest'
-import { lineOf, nameOf, untried } from '../../src/spool/format.js'
+import { lineOf, nameOf, notAttempted } from '../../src/spool/format.js'
 import { recordingLogger } from '../support/recording-logger.js'
 import {
   idsOf,
@@ -80,7 +80,7 @@ test('what a killed process was repeating stands alone among the repetitions, wh
     lineOf(
       2_000,
       { id: 2_000 + id, receivedAt: 5, text: JSON.stringify(numbered(id)) },
-      id < 6 ? failed : untried,
+      id < 6 ? failed : notAttempted,
     ),
   )
   const content = lines.join('')

@@ -425,6 +425,60 @@ describe.concurrent('a disk that fails', () => {
     expect(folder.damages).toEqual([])
   })
 
+  test('by reporting a rename that took place leaves no delivery out', async (folder) => {
+    const real = filesWith({})
+    const rename: SpoolFiles['rename'] = async (...paths) => {
+      await real.rename(...paths)
+      throw Object.assign(new Error('EIO: as the test says'), { code: 'EIO' })
+    }
+    const ends: (() => void)[] = []
+    const { deliver, delivered } = recorder(() => new Promise<void>((end) => ends.push(end)))
+    await using spool = await folder.open({ deliver, concurrency: 1 }, { ...real, rename })
+    const text = 'x'.repeat(2 ** 20)
+    await Promise.all([keep(spool, numbered(1, { text })), keep(spool, numbered(2, { text }))])
+    await keep(spool, numbered(3))
+    while (delivered.length < 3) {
+      await until(() => ends.length > 0)
+      ends.pop()?.()
+      await realTime(2)
+    }
+    ends.pop()?.()
+    await until(() => spool.size === 0)
+    expect(idsOf(delivered)).toEqual(['n1', 'n2', 'n3'])
+    expect(folder.damages).toEqual([])
+  })
+
+  test('to empty a segment makes a new one for what is kept next', async (folder) => {
+    const { deliver, delivered } = recorder()
+    const disk = diskThatFailsTo('truncate')
+    await using spool = await folder.open({ deliver }, disk.files)
+    for (const id of [1, 2, 3]) {
+      await keep(spool, numbered(id))
+      await until(() => spool.size === 0)
+    }
+    expect(idsOf(delivered)).toEqual(['n1', 'n2', 'n3'])
+    expect(disk.failures).toBe(2)
+    expect(await folder.names()).toHaveLength(1)
+  })
+
+  test('while a segment is read by a start leaves it to the next one, and says so', async (folder) => {
+    await folder.leave(numbered(1))
+    await folder.leave(numbered(2))
+    const [bad = ''] = await folder.names()
+    const { deliver, delivered } = recorder()
+    const { logger, failures } = diskLog()
+    {
+      await using spool = await folder.open(
+        { deliver, logger },
+        diskThatFailsTo('readFile', new RegExp(bad)).files,
+      )
+      await until(() => spool.size === 0)
+    }
+    expect(idsOf(delivered)).toEqual(['n2'])
+    expect(failures()).toEqual([{ event: 'spool.read-failed', file: join(folder.path, bad), err }])
+    expect(await folder.drain()).toEqual(['n1'])
+  })
+
   test('while full segments get their last names keeps no delivery from its end, and no file', async (folder) => {
     await using spool = await folder.open({}, diskThatFailsTo('rename', /\.open$/).files)
     for (const id of [1, 2, 3]) await keep(spool, numbered(id, { text: 'x'.repeat(2 ** 20) }))
@@ -673,6 +727,29 @@ describe.concurrent('after a process was killed', () => {
     expect(idsOf(delivered)).toEqual(['n1'])
   })
 
+  test('of version 0.5: all that it kept is delivered, or still a dead letter', async (folder) => {
+    const left = new URL('folder-of-0.5/', import.meta.url)
+    await fs.cp(left, folder.path, { recursive: true })
+    await writeFile(join(folder.path, '0123456789ab-16.lock'), '')
+    const traces: unknown[] = []
+    const { deliver, delivered } = recorder()
+    await inVirtualTime(async () => {
+      await using spool = await folder.open({
+        concurrency: 1,
+        deliver(delivery, { traceparent }) {
+          traces.push(traceparent)
+          deliver(delivery)
+        },
+      })
+      expect([spool.size, spool.oldestReceivedAt]).toEqual([3, 1795960220255])
+      await until(() => spool.size === 0)
+      expect(await lettersOf(spool)).toMatchObject([{ reason: 'invalid', body: 'no delivery' }])
+    })
+    expect(idsOf(delivered).toSorted()).toEqual(['n2', 'n3', 'n5'])
+    expect(traces[idsOf(delivered).indexOf('n2')]).toBe(`00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`)
+    expect(folder.damages).toEqual([])
+  })
+
   test('with finished entries in a segment: what is left is delivered, and `size` is exact once it is read', async (folder) => {
     const isEven = ({ notification }: Delivery) => Number(notification.id.slice(1)) % 2 === 0
     const first = await folder.open({
@@ -816,7 +893,7 @@ describe.concurrent('damage', () => {
     await using spool = await folder.open({}, files)
     await until(() => spool.oldestReceivedAt === undefined)
     expect(spool.size).toBe(0)
-    expect(folder.damages).toEqual([{ file: join(folder.path, name), offset: 0 }])
+    expect(folder.damages).toEqual([{ file: join(folder.path, name), offset: 1 }])
   })
 
   test.for(['open', 'closed'])(

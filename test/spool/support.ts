@@ -229,7 +229,6 @@ export function filesWith(faults: Faults): SpoolFiles {
     readdir: wrap('readdir', fs.readdir) as typeof fs.readdir,
     readFile: wrap('readFile', fs.readFile) as typeof fs.readFile,
     rename: wrap('rename', fs.rename),
-    truncate: wrap('truncate', fs.truncate),
     unlink: wrap('unlink', fs.unlink),
     writeFile: wrap('writeFile', fs.writeFile),
   }
