@@ -225,6 +225,29 @@ test('a read or a write that gives a part is continued, also of what stands betw
   expect(folder.damages).toEqual([])
 })
 
+test('after a process of version 0.5 was killed, all that it kept is delivered, or still a dead letter', async (folder) => {
+  const left = new URL('folder-of-0.5/', import.meta.url)
+  await fs.cp(left, folder.path, { recursive: true })
+  await writeFile(join(folder.path, '0123456789ab-16.lock'), '')
+  const traces: unknown[] = []
+  const { deliver, delivered } = recorder()
+  await inVirtualTime(async () => {
+    await using spool = await folder.open({
+      concurrency: 1,
+      deliver(delivery, { traceparent }) {
+        traces.push(traceparent)
+        deliver(delivery)
+      },
+    })
+    expect([spool.size, spool.oldestReceivedAt]).toEqual([3, 1795960220255])
+    await until(() => spool.size === 0)
+    expect(await lettersOf(spool)).toMatchObject([{ reason: 'invalid', body: 'no delivery' }])
+  })
+  expect(idsOf(delivered).toSorted()).toEqual(['n2', 'n3', 'n5'])
+  expect(traces[idsOf(delivered).indexOf('n2')]).toBe(`00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`)
+  expect(folder.damages).toEqual([])
+})
+
 test('a file stays open until each state is written, also after one failed', async (folder) => {
   const { name, content } = segmentOf(1, [numbered(1), numbered(2)])
   await fs.mkdir(folder.path, { mode: 0o700 })
@@ -725,29 +748,6 @@ describe.concurrent('after a process was killed', () => {
     expect(await spool.retry(5)).toBe(true)
     await until(() => spool.size === 0)
     expect(idsOf(delivered)).toEqual(['n1'])
-  })
-
-  test('of version 0.5: all that it kept is delivered, or still a dead letter', async (folder) => {
-    const left = new URL('folder-of-0.5/', import.meta.url)
-    await fs.cp(left, folder.path, { recursive: true })
-    await writeFile(join(folder.path, '0123456789ab-16.lock'), '')
-    const traces: unknown[] = []
-    const { deliver, delivered } = recorder()
-    await inVirtualTime(async () => {
-      await using spool = await folder.open({
-        concurrency: 1,
-        deliver(delivery, { traceparent }) {
-          traces.push(traceparent)
-          deliver(delivery)
-        },
-      })
-      expect([spool.size, spool.oldestReceivedAt]).toEqual([3, 1795960220255])
-      await until(() => spool.size === 0)
-      expect(await lettersOf(spool)).toMatchObject([{ reason: 'invalid', body: 'no delivery' }])
-    })
-    expect(idsOf(delivered).toSorted()).toEqual(['n2', 'n3', 'n5'])
-    expect(traces[idsOf(delivered).indexOf('n2')]).toBe(`00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`)
-    expect(folder.damages).toEqual([])
   })
 
   test('with finished entries in a segment: what is left is delivered, and `size` is exact once it is read', async (folder) => {
