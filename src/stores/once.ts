@@ -14,6 +14,10 @@ const unusable = refusalOf('once cannot work')
 
 const done = 'done'
 const failed = 'failed'
+const claimPattern = /^claimed by [-0-9a-f]{36}$/
+
+/** The waits before the mark of work that is done is written again, in milliseconds. */
+const markRetriesMs = [100, 1_000, 3_000]
 
 /**
  * Does the work for an id, unless it was done before (docs/stores.md, Drop duplicates). Of calls at the same moment one does
@@ -27,7 +31,7 @@ const failed = 'failed'
  * @param options.keepMs - how long a repetition is recognised, in milliseconds. Default: 604,800,000 (a week)
  * @returns whether this call did the work
  * @throws what `work` or the store rejects with; an `Error` named `InProgressError` while another call does the work;
- * `ConfigurationError` for a store without `compareAndSet`, or an empty `id`
+ * `ConfigurationError` for a store without `compareAndSet` or with a foreign value for this id, or an `id` that is no text
  *
  * @example
  * ```ts
@@ -49,6 +53,8 @@ export async function once(
   }
   // All work without an id would count as one.
   if (typeof id !== 'string' || id === '') throw unusable('id', 'must be text that is not empty')
+  // As UTF-8 all of them are the same.
+  if (/\p{Surrogate}/u.test(id)) throw unusable('id', 'has half of a character (a lone surrogate)')
   const { claimMs = 60_000, keepMs = 7 * 24 * 60 * 60 * 1_000 } = options
   for (const [name, ms] of Object.entries({ claimMs, keepMs })) {
     if (!Number.isInteger(ms) || ms < 1) throw unusable(name, 'must be a whole number of milliseconds')
@@ -56,6 +62,10 @@ export async function once(
   const key = `once:${id}`
   const present = storedText(await store.get(key))
   if (present === done) return false
+  // Otherwise the work would be in progress for ever.
+  if (present !== undefined && present !== failed && !claimPattern.test(present)) {
+    throw unusable('store', `holds a value of another program at ${key}: give it a \`prefix\` of its own`)
+  }
   const claim = `claimed by ${crypto.randomUUID()}`
   const isFree = present === undefined || present === failed
   const isOurs =
@@ -76,6 +86,19 @@ export async function once(
     await release().catch(() => {})
     throw error
   }
-  await store.set(key, done, keepMs)
+  await mark(store, key, keepMs)
   return true
+}
+
+/** Without the mark the work is done twice, so a store that fails for a moment is asked again. @throws the last error */
+async function mark(store: OnceStore, key: string, keepMs: number): Promise<void> {
+  for (const waitMs of markRetriesMs) {
+    try {
+      await store.set(key, done, keepMs)
+      return
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, waitMs))
+    }
+  }
+  await store.set(key, done, keepMs)
 }

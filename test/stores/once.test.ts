@@ -101,9 +101,43 @@ describe('a store', () => {
     await expect(once(failing('get'), 'n-1', work)).rejects.toThrow('away')
     await expect(once(failing('compareAndSet'), 'n-1', work)).rejects.toThrow('away')
     expect(work).not.toHaveBeenCalled()
-    await expect(once(failing('set'), 'n-1', work, { claimMs: 1_000 })).rejects.toThrow('away')
-    vi.advanceTimersByTime(1_000)
+    const notMarked = once(failing('set'), 'n-1', work, { claimMs: 10_000 })
+    const refused = expect(notMarked).rejects.toThrow('away')
+    await vi.advanceTimersByTimeAsync(5_000)
+    await refused
+    expect(work).toHaveBeenCalledOnce()
+    vi.advanceTimersByTime(10_000)
     expect(await once(store, 'n-1', work)).toBe(true)
+  })
+
+  test('that fails for a moment after the work was done is asked again, and the work is not done twice', async () => {
+    const store = new NaiveStore()
+    let failures = 2
+    const set: typeof store.set = (...args) => {
+      failures -= 1
+      if (failures >= 0) throw new Error('the store is away')
+      return store.set(...args)
+    }
+    const work = vi.fn()
+    const call = once(
+      storeWith(() => ({ set }), store),
+      'n-1',
+      work,
+    )
+    await vi.advanceTimersByTimeAsync(2_000)
+    expect(await call).toBe(true)
+    expect(await once(store, 'n-1', work)).toBe(false)
+    expect(work).toHaveBeenCalledOnce()
+  })
+
+  test('that holds a value of another program for the id is named: the work would wait for ever', async () => {
+    const store = new NaiveStore()
+    await store.set('once:n-1', '1')
+    const call = once(store, 'n-1', () => {})
+    await expect(call).rejects.toMatchObject({
+      code: 'CONFIGURATION',
+      issues: [{ path: ['store'], message: expect.stringContaining('once:n-1') }],
+    })
   })
 
   test('that fails together with the work does not hide the error of the work', async () => {
@@ -126,6 +160,7 @@ test.each([
   ['store', [undefined, 'n-1']],
   ['id', [new NaiveStore(), '']],
   ['id', [new NaiveStore(), undefined]],
+  ['id', [new NaiveStore(), 'n-\ud83d']],
   ['claimMs', [new NaiveStore(), 'n-1'], { claimMs: 0 }],
   ['keepMs', [new NaiveStore(), 'n-1'], { keepMs: Number.POSITIVE_INFINITY }],
 ])('what cannot work is refused: %s', async (name, args, options: object = {}) => {
