@@ -1,112 +1,113 @@
 /**
- * Rotates the token of callbacks while they arrive. No callback is refused.
+ * Rotates the token of callbacks in three deployments, while callbacks arrive. In each one, an old process runs beside a new one
+ * for a while, and no callback is refused. Plays it on the emulator, and ends by itself.
  *
  *     npm install notification-subscriber tsx
  *     npx tsx rotate-callback-token.mts
  */
 import { randomBytes } from 'node:crypto'
-import { EventEmitter, once } from 'node:events'
+import { once } from 'node:events'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { NotificationClient } from 'notification-subscriber'
-import { type EmulatedNotification, startEmulator } from 'notification-subscriber/emulator'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type KeyValueStore, NotificationClient } from 'notification-subscriber'
+import { startEmulator } from 'notification-subscriber/emulator'
+import { SubscriptionKeeper } from 'notification-subscriber/keeper'
 import { DeliveryReceiver, toNodeHandler } from 'notification-subscriber/webhooks'
 
-interface Rotation {
-  readonly client: NotificationClient
-  readonly subscriptionId: number
-  readonly oldToken: string
-  readonly newToken: string
-  /** Deploys these tokens to every instance of the app. */
-  readonly deploy: (...acceptedTokens: string[]) => void | Promise<void>
-  /** Waits for callbacks that are in flight with the old token: in production a minute is plenty. */
-  readonly settled: () => Promise<void>
-}
-
-async function rotateCallbackToken(rotation: Rotation): Promise<void> {
-  const { client, subscriptionId, oldToken, newToken, deploy, settled } = rotation
-  await deploy(newToken, oldToken)
-  await client.updateSubscriptionParameters(subscriptionId, { parameters: { token: newToken } })
-  await settled()
-  await deploy(newToken)
-}
-
-// The demonstration: an app whose route is replaced while it runs, and a subscription that sends the old token.
-let handled = 0
-function receiverAccepting(...tokens: string[]) {
-  return new DeliveryReceiver({
-    secrets: { token: tokens },
-    onRefused: ({ reason }) => console.log(`Refused: ${reason}`),
-  }).onAny(() => handled++)
-}
-
-const [oldToken, newToken] = [randomToken(), randomToken()]
-let receiver = receiverAccepting(oldToken)
-let route = toNodeHandler(receiver)
 await using emulator = await startEmulator()
 await using client = new NotificationClient(emulator.clientOptions)
-const server = createServer(emulator.tls, (request, response) => route(request, response)).listen(
-  0,
-  '127.0.0.1',
-)
-await once(server, 'listening')
-const { subscriptionId } = await client.createSubscription({
-  notificationTypes: ['call-score'],
-  usernames: ['alice'],
-  callbackUrl: `https://127.0.0.1:${(server.address() as AddressInfo).port}/notifications`,
-  parameters: { token: oldToken },
-})
-const notification: EmulatedNotification = {
-  type: 'cxScoreUpdated',
-  category: 'call-score',
-  username: 'alice',
-  payload: { score: 4.2 },
+
+// Both processes run in this program, so they can share a Map. In production: redisStore (docs/stores.md).
+const map = new Map<string, string>()
+const sharedStore: KeyValueStore = {
+  get: (key) => map.get(key),
+  set: (key, value) => map.set(key, value),
+  delete: (key) => map.delete(key),
+  compareAndSet: (key, expected, value) => map.get(key) === expected && map.set(key, value) === map,
 }
 
-// Deliveries arrive all the time, one after the other.
-const deliveries = new EventEmitter<{ answered: [status: number | undefined] }>()
-const statuses: (number | undefined)[] = []
-deliveries.on('answered', (status) => statuses.push(status))
-let hasEnded = false
-const sending = (async () => {
-  while (!hasEnded) {
-    const [callback] = await emulator.notify(notification)
-    deliveries.emit('answered', callback?.status)
-  }
-})()
+// A load balancer: each callback goes to the next process.
+const processes: Process[] = []
+const server = createServer(emulator.tls, (request, response) => {
+  const next = processes.shift()
+  if (next === undefined) return response.writeHead(503).end()
+  processes.push(next)
+  next.handle(request, response)
+}).listen(0, '127.0.0.1')
+await once(server, 'listening')
+const callbackUrl = `https://127.0.0.1:${(server.address() as AddressInfo).port}/notifications`
 
-await twoAnswers()
-await rotateCallbackToken({
-  client,
-  subscriptionId,
-  oldToken,
-  newToken,
-  deploy: async (...acceptedTokens) => {
-    receiver = receiverAccepting(...acceptedTokens)
-    route = toNodeHandler(receiver)
-    await twoAnswers()
-  },
-  settled: twoAnswers,
-})
-hasEnded = true
-await sending
-console.log(`Notifications during the rotation: ${statuses.length} sent, ${handled} handled`)
+// To copy: the three deployments.
+const [oldToken, newToken] = [randomToken(), randomToken()]
+await deploy({ takes: [oldToken], sends: oldToken }) // how it was
+const sending = sendNotifications()
+await deploy({ takes: [oldToken, newToken], sends: oldToken }) // 1. every receiver takes both
+await deploy({ takes: [oldToken, newToken], sends: newToken }) // 2. the keeper has the new token
+await sleep(1_000) // callbacks that are on their way: a minute in production
+await deploy({ takes: [newToken], sends: newToken }) // 3. the old token goes
+
+const statuses = await sending.end()
+console.log(`Notifications during the rotation: ${statuses.length}`)
 console.log(`Refused during the rotation: ${statuses.filter((status) => status !== 204).length}`)
+for (const { keeper } of processes) await keeper.stop()
+server.close()
+console.log('Next: give your secrets as a list, and read docs/keeper.md, Rotating the token.')
 
-// From now on the old token is refused.
-await client.updateSubscriptionParameters(subscriptionId, { parameters: { token: oldToken } })
-const [callback] = await emulator.notify(notification)
-console.log(`The old token is answered with ${callback?.status}`)
+interface Settings {
+  /** The tokens that the receiver takes. */
+  readonly takes: readonly string[]
+  /** The token that the keeper gives to every subscription. */
+  readonly sends: string
+}
+type Process = ReturnType<typeof startProcess>
 
-await receiver.close(server, { timeoutMs: 10_000 })
-console.log(
-  'Next: copy rotateCallbackToken. A SubscriptionKeeper gives all its subscriptions the parameters of its options.',
-)
+/** A process of the app. */
+function startProcess({ takes, sends }: Settings) {
+  const keeper = new SubscriptionKeeper({
+    client,
+    name: 'rotation',
+    store: sharedStore,
+    usernames: ['alice', 'bob', 'carol'],
+    notificationTypes: ['behavioral'],
+    callbackUrl,
+    parameters: { token: sends },
+  })
+  const receiver = new DeliveryReceiver({ secrets: { token: [...takes] } }).onAny(keeper.observe)
+  keeper.start()
+  return { keeper, handle: toNodeHandler(receiver) }
+}
 
-/** Resolves when the delivery in flight and the next one are answered. */
-async function twoAnswers(): Promise<void> {
-  await once(deliveries, 'answered')
-  await once(deliveries, 'answered')
+/** A rolling deployment. It ends when every subscription has the token. */
+async function deploy(settings: Settings): Promise<void> {
+  const old = processes[0]
+  const started = startProcess(settings)
+  processes.push(started)
+  const { failed } = await started.keeper.sweep()
+  if (failed[0]) throw new Error('Not every subscription has the token', { cause: failed[0].error })
+  await sleep(500)
+  if (old === undefined) return
+  processes.splice(processes.indexOf(old), 1)
+  await old.keeper.stop()
+}
+
+/** Sends one notification after the other. */
+function sendNotifications() {
+  const statuses: (number | undefined)[] = []
+  let hasEnded = false
+  const sent = (async () => {
+    while (!hasEnded) {
+      const [callback] = await emulator.notify({ type: 'lowEnergyAgentOpened', username: 'alice' })
+      statuses.push(callback?.status)
+    }
+  })()
+  return {
+    async end() {
+      hasEnded = true
+      await sent
+      return statuses
+    },
+  }
 }
 
 function randomToken(): string {
