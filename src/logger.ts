@@ -73,13 +73,13 @@ export function describeError(thrown: unknown, depth = 0): ErrorDescription {
   })
   // Shorter with each level, so that the line stays short.
   const textOf = (value: unknown, maxLength: number) =>
-    typeof value === 'string' ? withoutPasswords(value.slice(0, maxLength >> depth)) : undefined
+    typeof value === 'string' ? withoutPasswords(value, maxLength >> depth) : undefined
   const [shownCode, shownStack] = [typeof code === 'number' ? code : textOf(code, 100), textOf(stack, 8_000)]
   const describe = (each: unknown, further: number) => describeError(each, depth + further)
   const isDeepest = depth >= 4
   const description = {
     name: textOf(name, 100) ?? typeof thrown,
-    message: wholeMessageOf(thrown).slice(0, 2_000 >> depth),
+    message: wholeMessageOf(thrown, 2_000 >> depth),
     ...(shownCode !== undefined && { code: shownCode }),
     ...(shownStack !== undefined && { stack: shownStack }),
     ...(cause !== undefined && !isDeepest && { cause: describe(cause, 1) }),

@@ -12,7 +12,7 @@ const minSearchedLength = 4
 
 /**
  * The first {@link maxShownLength} characters of a text, or a blank if they contain a secret: unchanged, in base64, or escaped
- * as in JSON, forms or URLs.
+ * as in JSON, forms, URLs or HTML.
  *
  * @param cutOff - whether the text broke off, perhaps inside of a secret
  */
@@ -22,7 +22,9 @@ export function redact(text: string, secrets: readonly string[], { cutOff = fals
   const shown = isLong ? Buffer.from(text.slice(0, maxShownLength), 'utf16le').toString('utf16le') : text
   const isCutOff = isLong || cutOff
   // Without half an escape at its end.
-  const texts = readings(isCutOff ? shown.replace(/(?:%[0-9a-f]?|\\(?:u[0-9a-f]{0,3})?)$/i, '') : shown)
+  const texts = readings(
+    isCutOff ? shown.replace(/(?:%[0-9a-f]?|\\(?:u[0-9a-f]{0,3})?|&#?\w{0,6})$/i, '') : shown,
+  )
   const showsSecret = (secret: string) =>
     secret.trim() !== '' &&
     spellings(secret).some((each) =>
@@ -57,13 +59,22 @@ export function inBase64(text: string): string[] {
   )
 }
 
-/** The text as it is, and read as JSON and as a form or URL. */
+/** The text as it is, and read as JSON, as a form or URL, and as HTML. */
 function readings(text: string): string[] {
   const found = [text]
   if (text.includes('\\')) found.push(text.replace(/\\(?:u([0-9a-f]{4})|(.))/gis, unescaped))
   if (/[%+]/.test(text))
     found.push(text.replace(/\+|(?:%[0-9a-f]{2})+/gi, (run) => decodeFormComponent(run) ?? run))
+  if (text.includes('&'))
+    found.push(text.replace(/&(?:#(\d{1,5})|#x([0-9a-f]{1,4})|(amp|lt|gt|quot|apos));/gi, characterOf))
   return found
+}
+
+const namedCharacters: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
+
+function characterOf(_reference: string, decimal?: string, hex?: string, name = ''): string {
+  const unit = decimal === undefined ? Number.parseInt(hex ?? '', 16) : Number(decimal)
+  return namedCharacters[name.toLowerCase()] ?? String.fromCharCode(unit)
 }
 
 function unescaped(_escape: string, unit: string | undefined, letter: string): string {

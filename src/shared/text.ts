@@ -11,21 +11,27 @@ export function excerpt(text: string, maxLength: number): string {
 
 /** The message of a thrown value, on one line. */
 export function messageOf(thrown: unknown): string {
-  return excerpt(wholeMessageOf(thrown), 200)
+  return excerpt(wholeMessageOf(thrown, 201), 200)
 }
 
+/** More than the longest text that is hidden as one. */
+const hiddenAsOne = 1_000
+
 /**
- * Hides passwords in addresses, also one that holds an unencoded slash, and what looks like a secret: the value of a name such
- * as `token` in a query, a connection string, JSON, a header or a command line, an Authorization header, a JSON Web Token, and
- * what Redis repeats of a command that it does not know, such as `HELLO 3 AUTH`.
+ * The beginning of a text. Hides passwords in addresses, also one that holds an unencoded slash, and what looks like a secret:
+ * the value of a name such as `token` in a query, a connection string, JSON, a header or a command line, an Authorization
+ * header, a JSON Web Token, and what Redis repeats of a command that it does not know, such as `HELLO 3 AUTH`.
+ *
+ * @param maxLength - where the text is cut: before it is searched, because it may be as long as a body
  */
-export function withoutPasswords(text: string): string {
+export function withoutPasswords(text: string, maxLength: number): string {
   return text
+    .slice(0, maxLength + hiddenAsOne)
     .replace(/\b(?!https?:)([a-z][a-z\d+.-]{0,20}:\/\/[^\s/:@]{0,200}:)\S{0,500}@/gi, '$1…@')
     .replace(/\b([a-z][a-z\d+.-]{0,20}:\/\/)[^\s/?#]{0,500}@/gi, '$1…@')
     .replace(/\b(?:((?:Bearer|Basic)\s+)(?=\S{0,99}\d)[\w.~+/=-]{8,}|eyJ[\w-]+\.[\w.-]+)/gi, '$1…')
     .replace(
-      /([\w.-]{0,30}(?:pass|pwd|secret|token|key|sig|auth)[\w.-]{0,20}(?:=["']?|["']?\s{0,9}:\s{0,9}["']))[^\s&#"',;]{1,2000}/gi,
+      /((?:pass|pwd|secret|token|key|sig|auth)[\w.-]{0,20}(?:=["']?|["']?\s{0,9}:\s{0,9}["']))[^\s&#"',;]{1,2000}/gi,
       '$1…',
     )
     .replace(
@@ -33,17 +39,15 @@ export function withoutPasswords(text: string): string {
       '$1…',
     )
     .replace(/(with args beginning with: ).{1,2000}/g, '$1…')
+    .slice(0, maxLength)
 }
 
-/** More than is shown of any message. */
-const maxMessageLength = 10_000
-
-/** The message of a thrown value, which may be anything, even one that cannot become a string; without passwords, and cut. */
-export function wholeMessageOf(thrown: unknown): string {
+/** The message of a thrown value, which may be anything, even one that cannot become a string; without passwords. */
+export function wholeMessageOf(thrown: unknown, maxLength = 10_000): string {
   try {
     const { cause, message } = Object(thrown)
-    if (message === '' && cause !== undefined) return wholeMessageOf(cause)
-    return withoutPasswords(String(message ?? thrown).slice(0, maxMessageLength))
+    if (message === '' && cause !== undefined) return wholeMessageOf(cause, maxLength)
+    return withoutPasswords(String(message ?? thrown), maxLength)
   } catch {
     return 'no message'
   }

@@ -83,6 +83,8 @@ export function spellings(secret: string): string[] {
     url,
     url.replace(/%../g, (percentEncoded) => percentEncoded.toLowerCase()),
     json.replace(/[<>&]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`),
+    secret.replace(/[^\w]/g, (char) => `&#x${char.charCodeAt(0).toString(16)};`),
+    secret.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;'),
     Buffer.from(secret).toString('base64'),
     Buffer.from(secret).toString('base64url'),
     Buffer.from(secret).toString('hex').replace(/../g, '%$&'),
