@@ -95,18 +95,25 @@ function isEmpty(body: unknown): boolean {
 function readNodeStream(request: NodeRequest, maxBytes: number): Promise<ReadBody<Uint8Array>> {
   return new Promise((resolve) => {
     const body = new BoundedBytes(maxBytes)
-    const onData = (chunk: Uint8Array | string) => {
-      if (!body.add(bytesIn(chunk, request))) end(undefined)
-    }
+    let isRead = false
     const end = (read: ReadBody<Uint8Array>) => {
+      isRead = true
       clearTimeout(timer)
+      resolve(read)
+    }
+    const onData = (chunk: Uint8Array | string) => {
+      if (!body.add(bytesIn(chunk, request))) stop(undefined)
+    }
+    const stop = (read: ReadBody<Uint8Array>) => {
+      end(read)
       request.off('data', onData)
       // Reads and drops the rest: a sender that only writes would not see the answer.
       request.resume()
-      resolve(read)
     }
-    const breakOff = (problem: string, cause?: unknown) =>
-      end({ body: body.bytes, failure: invalidDelivery(body.bytes, problem, cause) })
+    const breakOff = (problem: string, cause?: unknown) => {
+      // `close` also comes after the end. An error for each callback would cost half of its time.
+      if (!isRead) stop({ body: body.bytes, failure: invalidDelivery(body.bytes, problem, cause) })
+    }
     const timer = setTimeout(breakOff, bodyTimeoutMs, `did not arrive within ${bodyTimeoutMs} ms`)
     request.on('data', onData)
     request.on('end', () => end({ body: body.bytes }))
