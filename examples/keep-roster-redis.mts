@@ -30,6 +30,8 @@ async function keepRoster(): Promise<void> {
   const { CALLBACK_TOKEN: token, KEEPER_NAME = 'coaching', SWEEP_INTERVAL_MS } = process.env
   if (!token) throw new Error('CALLBACK_TOKEN is missing: the secret of the callbacks')
   const redis = new Redis(redisUrl, {
+    // A node that falls silent keeps its sockets: without this a client would wait for it for ever.
+    socketTimeout: 5_000,
     // After a failover the old node takes no writes: a new connection finds the new one.
     reconnectOnError: ({ message }) => message.startsWith('READONLY'),
   })

@@ -21,6 +21,8 @@ async function work({ notification }: Delivery): Promise<void> {
 // BullMQ demands this setting: a worker waits for Redis without a limit.
 const connection = new Redis(REDIS_URL, {
   maxRetriesPerRequest: null,
+  // A node that falls silent keeps its sockets. Longer than the calls in which a worker waits for jobs, at most 10 seconds.
+  socketTimeout: 15_000,
   // After a failover the old node takes no writes: a new connection finds the new one.
   reconnectOnError: ({ message }) => message.startsWith('READONLY'),
 })
