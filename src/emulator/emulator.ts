@@ -12,7 +12,7 @@ import {
 } from './activity.js'
 import { type CallbackResult, Callbacks } from './callbacks.js'
 import { type CallbackFault, type EmulatorOperation, type Fault, Faults } from './faults.js'
-import { createLoopbackCertificate, type KeyAndCertificate } from './https/certificate.js'
+import { type Certificates, createLoopbackCertificate, type KeyAndCertificate } from './https/certificate.js'
 import { type HttpsServer, listenHttps } from './https/https-server.js'
 import { type EmulatedNotification, outgoingNotification } from './notification.js'
 import { type EmulatorOptions, type ResolvedEmulatorOptions, resolveOptions } from './options.js'
@@ -110,11 +110,7 @@ export class Emulator {
   #closed: Promise<void> | undefined
 
   /** @internal Use `startEmulator`. */
-  constructor(
-    options: ResolvedEmulatorOptions,
-    certificate: { ca: string; tls: KeyAndCertificate },
-    server: HttpsServer,
-  ) {
+  constructor(options: ResolvedEmulatorOptions, certificate: Certificates, server: HttpsServer) {
     const { domain, clientId, clientSecret, credentialsEncoding } = options
     const { baseUrl } = server
     this.baseUrl = baseUrl

@@ -3,9 +3,8 @@ import { documentedNotificationTypes, notificationTypes } from '../../notificati
 import { parseJson } from '../../shared/validation.js'
 import { injectedInWords } from '../faults.js'
 import { clientVariables } from '../words.js'
-import { actionButton, copyButton, select } from './controls.js'
 import type { PageHost, View } from './host.js'
-import { type Html, html } from './html.js'
+import { actionButton, copyButton, type Html, html, select } from './html.js'
 import { program } from './program.js'
 
 /** @param from - the event whose notification is in the form, or with an `s` the subscription to send to */

@@ -1,4 +1,4 @@
-/** HTML as tagged templates: every value is escaped, except what such a template made. */
+/** HTML as tagged templates, where every value is escaped that no such template made; and the buttons and fields of the page. */
 
 export class Html {
   constructor(readonly text: string) {}
@@ -14,4 +14,26 @@ function markupOf(value: unknown): string {
   if (Array.isArray(value)) return value.map(markupOf).join('')
   if (value === undefined || value === false) return ''
   return String(value).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+}
+
+/** Posts its fields, all of them as text. */
+export function actionButton(action: string, fields: object, label: string, kind = ''): Html {
+  const values = Object.entries(fields).map(([name, value]) => hidden(name, value))
+  return html`<form class="inline" action="api/${action}">${values}<button class="button ${kind}">${label}</button></form>`
+}
+
+/** The text comes when it is asked for: a page that hides secrets has none, not even for the clipboard. */
+export function copyButton(name: string, label: string, kind = ''): Html {
+  return html`<a class="button ${kind}" href="copy/${name}" data-copy>${label}</a>`
+}
+
+/** A field that nobody sees. */
+export function hidden(name: string, value: unknown): Html {
+  return html`<input type="hidden" name="${name}" value="${value}">`
+}
+
+export function select(name: string, label: string, options: Readonly<Record<string, string>>): Html {
+  return html`<label>${label}<select name="${name}">${Object.entries(options).map(
+    ([value, text]) => html`<option value="${value}">${text}</option>`,
+  )}</select></label>`
 }

@@ -1,6 +1,6 @@
 /** Who serves at the address of a page: its path is a secret, and another program may have the port now. */
-import { createHmac, randomBytes } from 'node:crypto'
-import { get } from 'node:http'
+import { createHmac, randomUUID } from 'node:crypto'
+import { Agent, request } from 'undici'
 
 export const challengePath = '/challenge/'
 
@@ -10,19 +10,15 @@ export function answerToChallenge(token: string, challenge: string): string {
 }
 
 /** Whether the page of this address is served there: `false` for a foreign server and for none. Sends nothing of the path. */
-export function isServed(pageUrl: string): Promise<boolean> {
+export async function isServed(pageUrl: string): Promise<boolean> {
   const { origin, pathname } = new URL(pageUrl)
-  const challenge = randomBytes(18).toString('base64url')
+  const challenge = randomUUID()
   const expected = answerToChallenge(pathname.slice(1, -1), challenge)
-  return new Promise((resolve) => {
-    const request = get(origin + challengePath + challenge, { timeout: 5_000 }, async (response) => {
-      let text = ''
-      response.setEncoding('utf8').on('data', (piece) => {
-        text += piece
-        if (text.length > expected.length) request.destroy()
-      })
-      response.on('close', () => resolve(text === expected))
-    })
-    request.on('timeout', () => request.destroy()).on('error', () => resolve(false))
-  })
+  const options = { dispatcher: new Agent({ maxResponseSize: 1_000 }), signal: AbortSignal.timeout(5_000) }
+  try {
+    const { body } = await request(origin + challengePath + challenge, options)
+    return (await body.text()) === expected
+  } catch {
+    return false
+  }
 }

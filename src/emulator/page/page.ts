@@ -1,11 +1,10 @@
 /** The page as HTML: one time line, the subscriptions beside it, and what the address opens. */
 import { script, style } from './assets.js'
-import { hidden } from './controls.js'
 import { openedOf } from './details.js'
 import { eventText, matching, subscriptionText } from './filter.js'
 import { guideOf } from './forms.js'
 import type { PageHost, View } from './host.js'
-import { Html, html } from './html.js'
+import { Html, hidden, html } from './html.js'
 import { eventRow, isFailure, type SubscriptionRow, subscriptionRow } from './rows.js'
 import { Secrets } from './secrets.js'
 
