@@ -66,8 +66,14 @@ export class Callbacks {
   }
 
   /** Sends a callback once more, byte for byte, if its subscription is still active. */
-  resend({ headers, body, ...callback }: RecordedCallback): Promise<CallbackResult> {
-    const { subscriptionId, callbackUrl, notificationId, type, username } = callback
+  resend({
+    headers,
+    body,
+    subscriptionId,
+    callbackUrl,
+    ...callback
+  }: RecordedCallback): Promise<CallbackResult> {
+    const { notificationId, type, username } = callback
     const about = { subscriptionId, callbackUrl, notificationId, type, username }
     return this.#deliver(about, () => ({ headers, body }))
   }

@@ -144,10 +144,8 @@ export class Emulator {
   }
 
   /**
-   * A `fetch` that answers without a network; only the path of the address counts (docs/testing.md, Without a network).
-   *
-   * Statuses and bodies that docs/service.md leaves open: 400, 401, 404, 405, 413 and 415 with `{ error, message }`
-   * from the subscription calls, and errors after RFC 6749 section 5.2 from the token endpoint.
+   * A `fetch` that answers without a network; only the path of the address counts (docs/testing.md, Without a network). Errors
+   * whose form docs/service.md leaves open have `{ error, message }`, and RFC 6749 section 5.2 at the token endpoint.
    *
    * @throws as a global `fetch` does: a `TypeError` if a fault breaks the connection, and after `close`; the signal's reason
    */
@@ -162,10 +160,9 @@ export class Emulator {
   }
 
   /**
-   * Sends a notification to every subscription for its user and category (docs/service.md, Delivery), and
-   * resolves with one result for each when all callbacks were answered or failed. A callback that fails is no
-   * rejection: its result has the `error`. Three failures in a row, in the order in which callbacks complete, end a
-   * subscription; nothing is retried.
+   * Sends a notification to every subscription for its user and category (docs/service.md, Delivery). Resolves with one
+   * result for each when all were answered or failed: a failed one has the `error`, and is not retried. Three failures in a
+   * row, in the order in which callbacks complete, end a subscription.
    *
    * @throws `InvalidRequestError` for a notification that the service could not deliver, and after `close`
    */
@@ -215,11 +212,7 @@ export class Emulator {
     return this.#activity.on(event, listener)
   }
 
-  /**
-   * Ends a subscription without any message, as the service does after three failures in a row.
-   *
-   * @returns `false` if no active subscription has this id
-   */
+  /** Ends a subscription in silence, as the service does after three failures; `false` if no active one has this id. */
   endSubscription(subscriptionId: number): boolean {
     return this.#store.end(subscriptionId, 'by-request')
   }
@@ -236,7 +229,6 @@ export class Emulator {
    * @example
    * ```ts
    * emulator.injectFault('create', { status: 503, headers: { 'retry-after': '1' } }, { times: 2 })
-   * emulator.injectFault('create', { reset: 'after-processing' })
    * emulator.injectFault('callback', { status: 503 }, { times: 3, subscriptionId })
    * ```
    */
@@ -266,20 +258,13 @@ export class Emulator {
     this.#activity.tokensRevoked()
   }
 
-  /**
-   * Address of the page that shows what happens here, if there is one: on loopback, and with a secret of its
-   * own in the path. Every program that knows the address can do what the page can (docs/emulator.md, The page).
-   */
+  /** Address of the page, if there is one; it has a secret. Who knows it can do what the page can (docs/emulator.md, The page). */
   get pageUrl(): string | undefined {
     return this.#page?.url
   }
 
   /** @internal For `startEmulator`. */
-  async servePage({
-    port,
-    environment,
-    envFile,
-  }: NonNullable<ResolvedEmulatorOptions['page']>): Promise<void> {
+  async servePage(page: NonNullable<ResolvedEmulatorOptions['page']>): Promise<void> {
     // Loaded here, so that only an emulator with a page loads the code of the page.
     const { startPageServer } = await import('./page/server.js')
     const host = {
@@ -287,10 +272,10 @@ export class Emulator {
       activity: this.#activity,
       callbacks: this.#callbacks,
       faults: this.#faults,
-      environment: { CALLBACK_TOKEN: randomBytes(24).toString('base64url'), ...environment },
-      envFile,
+      environment: { CALLBACK_TOKEN: randomBytes(24).toString('base64url'), ...page.environment },
+      envFile: page.envFile,
     }
-    this.#page = await startPageServer(host, port)
+    this.#page = await startPageServer(host, page.port)
   }
 
   /** Stops the emulator: delayed answers and callbacks in flight are aborted, every connection is closed. */

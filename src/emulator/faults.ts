@@ -29,10 +29,7 @@ export type Fault =
       /** Whether the request takes effect. */
       readonly reset: 'before-processing' | 'after-processing'
     }
-  /**
-   * The request is processed and answered with the right status and a wrong body. Not for `unsubscribe`, whose
-   * answer, 204, cannot have a body.
-   */
+  /** The request is processed and answered with the right status and a wrong body. Not for `unsubscribe`, whose 204 has none. */
   | {
       /** The text of the body, or `true` for the first half of the right one. */
       readonly malformedBody: string | true

@@ -1,4 +1,5 @@
 import dns from 'node:dns'
+import { NotificationClient } from 'notification-subscriber'
 import { type EmulatedNotification, type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { TimeoutError } from '../../src/errors.js'
@@ -175,7 +176,9 @@ describe('failed callbacks (docs/service.md, States)', () => {
 
   test('http: on loopback is delivered to', async () => {
     await using plain = await Receiver.startInsecure()
-    await created(emulator, { url: plain.url })
+    await using client = new NotificationClient(emulator.clientOptions)
+    const wanted = { notificationTypes: ['behavioral'], usernames: ['alice'] } as const
+    await client.createSubscription({ ...wanted, callbackUrl: plain.url })
     expect(await emulator.notify(lowEnergy)).toMatchObject([{ status: 204 }])
   })
 

@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { NotificationClient } from 'notification-subscriber'
 import { type EmulatorOptions, startEmulator } from 'notification-subscriber/emulator'
 import { Agent, fetch as undiciFetch } from 'undici'
 import { describe, expect, test } from 'vitest'
@@ -169,15 +168,5 @@ describe('closing', () => {
     expect(without).toContain('emulator/emulator.ts')
     expect(without.filter((file) => file?.startsWith('emulator/page/'))).toEqual([])
     expect(withPage).toContain('emulator/page/server.ts')
-  })
-})
-
-describe('clientOptions', () => {
-  test('let a client use http: callbacks on loopback', async () => {
-    await using emulator = await startEmulator()
-    await using client = new NotificationClient(emulator.clientOptions)
-    const wanted = { notificationTypes: ['behavioral'], usernames: ['alice'] } as const
-    const callbackUrl = 'http://127.0.0.1:3000/notifications'
-    expect(await client.createSubscription({ ...wanted, callbackUrl })).toMatchObject({ subscriptionId: 1 })
   })
 })

@@ -85,7 +85,7 @@ export function guideOf({ host, secrets }: View): Html {
   return html`
     <p>1. ${
       envFile === undefined
-        ? html`Put these lines into <code>.env</code>, and save <a href="ca.pem" download>the certificate of the emulator's authority</a> beside it.`
+        ? html`Put these lines into <code>.env</code>, and save <a href="ca.pem" download="emulator-ca.pem">the certificate of the emulator's authority</a> beside it.`
         : html`The file <code>${envFile}</code> is written: it has these lines.`
     } ${copyButton('variables', 'Copy', 'small')}</p>
     <pre>${lines}</pre>

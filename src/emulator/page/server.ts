@@ -16,13 +16,7 @@ import { pageOf } from './page.js'
 
 export type PageServer = Awaited<ReturnType<typeof startPageServer>>
 
-/**
- * Starts the page of an emulator, always on 127.0.0.1. Every program that knows the address `url` can use all actions of the
- * page. `close` closes every connection, open streams of events included.
- *
- * @param requestedPort - 0 for any free one
- * @throws `ConfigurationError` for a port in use
- */
+/** Starts the page of an emulator, always on 127.0.0.1. @throws `ConfigurationError` for a port in use */
 export async function startPageServer(host: PageHost, requestedPort = 0) {
   const token = randomBytes(18).toString('base64url')
   const server = createServer()
@@ -61,8 +55,9 @@ export async function startPageServer(host: PageHost, requestedPort = 0) {
     }
     refuseMethodBut('GET', request)
     if (path === '') {
-      const headers = { 'content-type': 'text/html; charset=utf-8' }
-      return new Response(pageOf(host, new URLSearchParams(query)).text, { headers })
+      return new Response(pageOf(host, new URLSearchParams(query)).text, {
+        headers: { 'content-type': 'text/html; charset=utf-8' },
+      })
     }
     if (path === 'events') {
       outgoing.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -71,14 +66,10 @@ export async function startPageServer(host: PageHost, requestedPort = 0) {
       outgoing.once('close', () => readers.delete(outgoing))
       return undefined
     }
-    if (path.startsWith('copy/')) {
-      const text = textToCopy(host, path.slice('copy/'.length))
-      if (text !== undefined) return new Response(text)
-    }
+    const text = path.startsWith('copy/') ? textToCopy(host, path.slice('copy/'.length)) : undefined
+    if (text !== undefined) return new Response(text)
     if (path !== 'ca.pem') throw new Refusal(404, 'There is nothing at this path.')
-    const disposition = 'attachment; filename="emulator-ca.pem"'
-    const headers = { 'content-type': 'application/x-pem-file', 'content-disposition': disposition }
-    return new Response(host.emulator.ca, { headers })
+    return new Response(host.emulator.ca, { headers: { 'content-type': 'application/x-pem-file' } })
   }
 
   return {
@@ -129,10 +120,7 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
 }
 
 function answerOfError(error: unknown): Response {
-  if (error instanceof Refusal) {
-    const { status, headers, message } = error
-    return Response.json({ message }, { status, headers })
-  }
+  if (error instanceof Refusal) return Response.json({ message: error.message }, error)
   if (!(error instanceof InvalidRequestError)) {
     return Response.json({ message: 'The emulator failed to do this.' }, { status: 500 })
   }

@@ -29,10 +29,8 @@ export interface About {
 }
 
 /**
- * An error answer, thrown where the reason is found: an HTTP status, a sentence and a code, one word for the reason. The
- * form of the service's error bodies is not documented (docs/service.md, Errors), so the emulator has its own:
- * `{ error, message }` from the subscription calls, and `{ error, error_description }` from the token endpoint (RFC 6749
- * section 5.2).
+ * An error answer, thrown where the reason is found. The service's error bodies are not documented (docs/service.md,
+ * Errors): here they are `{ error, message }`, at the token endpoint `{ error, error_description }` (RFC 6749 section 5.2).
  */
 export class Refusal extends Error {
   constructor(
