@@ -1,6 +1,6 @@
 /** Asks the authorization server for an access token (docs/service.md, Endpoints; RFC 6749 section 4.4). */
 import * as z from 'zod'
-import { ResponseValidationError, TokenRequestError } from '../errors.js'
+import { type Issue, ResponseValidationError, TokenRequestError } from '../errors.js'
 import type { Answer } from '../http/answer.js'
 import type { Deadline, Missing } from '../http/deadline.js'
 import { type Address, addressBelow } from '../http/exchange.js'
@@ -257,19 +257,21 @@ export const accessTokenResponseSchema = z.object({
 
 /** @throws `TokenRequestError` for another status than 200 or an intermediary, `ResponseValidationError` for another body */
 function readAccessTokenResponse(answer: Answer): z.output<typeof accessTokenResponseSchema> {
-  const { intermediary, requestId, status, url } = answer
-  if (!isOk(status) || intermediary !== undefined) throw tokenRequestError(answer)
-  return answer.json(accessTokenResponseSchema, (issues) => {
-    const { code, words } = reasonIn(answer)
-    const reason = code !== undefined || isPage(answer.body) ? words : formatIssues(issues)
-    const details = { status, url, requestId, body: answer.text(), issues }
-    return worded(
-      ({ authUrl, domain }) =>
-        `The token endpoint ${url} answered 200 with a body that is no access token (${reason}). ` +
-        `Check that ${authUrl} and ${domain} name the authorization server.`,
-      (message) => new ResponseValidationError(message, details),
-    )
-  })
+  if (!isOk(answer.status) || answer.intermediary !== undefined) throw tokenRequestError(answer)
+  return answer.json(accessTokenResponseSchema, (issues) => noToken(answer, issues))
+}
+
+function noToken(answer: Answer, issues: readonly Issue[]): ResponseValidationError {
+  const { requestId, status, url } = answer
+  const { code, words } = reasonIn(answer)
+  const reason = code !== undefined || isPage(answer.body) ? words : formatIssues(issues)
+  const details = { status, url, requestId, body: answer.text(), issues }
+  return worded(
+    ({ authUrl, domain }) =>
+      `The token endpoint ${url} answered 200 with a body that is no access token (${reason}). ` +
+      `Check that ${authUrl} and ${domain} name the authorization server.`,
+    (message) => new ResponseValidationError(message, details),
+  )
 }
 
 /** What an error status of the token endpoint means (RFC 6749 section 5.2). */

@@ -2,8 +2,9 @@
 import { readFile } from 'node:fs/promises'
 import { type ParseArgsConfig, parseArgs, parseEnv } from 'node:util'
 import type { Environment } from '../client/environment.js'
+import { certificatesIn } from '../shared/certificates.js'
 import { headerName, headerValue } from '../shared/headers.js'
-import { certificatesIn, messageOf } from '../shared/text.js'
+import { messageOf } from '../shared/text.js'
 import type { Terminal } from './terminal.js'
 
 export interface Command {

@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /** The command line: finds the command, runs it, and sets the exit code. */
 import { createRequire } from 'node:module'
-import { didYouMean, messageOf } from '../shared/text.js'
+import { didYouMean } from '../shared/given.js'
+import { messageOf } from '../shared/text.js'
 import { type Command, CommandFailure } from './command.js'
 import { shownOnTerminal, Terminal } from './terminal.js'
 

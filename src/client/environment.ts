@@ -1,8 +1,10 @@
 /** Reads the options of a client from environment variables; its errors name the variables. */
 import type { Auth } from '../auth/authorizer.js'
 import { ConfigurationError, type Issue } from '../errors.js'
+import { certificatesIn } from '../shared/certificates.js'
+import { spellingProblem } from '../shared/given.js'
 import { type Operation, partsOfRoute, type Route, routeSchema, routeSpelling } from '../shared/routes.js'
-import { certificatesIn, messageOf } from '../shared/text.js'
+import { messageOf } from '../shared/text.js'
 import { configurationError, formatIssues, issuesOf, ownMessages } from '../shared/validation.js'
 import type { NotificationClientOptions } from './options.js'
 
@@ -99,20 +101,12 @@ function contradictionsIn(env: Environment): Issue[] {
 function misspelledIn(env: Environment): Issue[] {
   const names = [...Object.keys(variables), routeVariable('unsubscribe'), routeVariable('update')]
   return names.flatMap((name) => {
-    const message = spellingProblem(name, String(env[name] ?? ''))
+    const value = String(env[name] ?? '')
+    // A route holds one space.
+    const hasSpace = value.trim() !== value && name in variables
+    const message = spellingProblem(value) ?? (hasSpace ? 'must not begin or end with a space' : undefined)
     return message === undefined ? [] : { path: [name], message }
   })
-}
-
-/** Of a value in quotes, which a shell would remove and `docker --env-file` keeps, or with an invisible character. */
-function spellingProblem(name: string, value: string): string | undefined {
-  const [invisible] = /[\p{Cc}\p{Cf}\u2028\u2029\u00a0]/u.exec(value) ?? []
-  const code = invisible?.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')
-  if (code !== undefined) return `has the invisible character U+${code}: write the value anew`
-  if (/^(["'`]).*\1$|^[“‘„].*[”’“]$/.test(value))
-    return 'is in quotes, which are part of the value here: remove them'
-  const hasSpace = value.trim() !== value && name in variables
-  return hasSpace ? 'must not begin or end with a space' : undefined
 }
 
 /** Checked with the other options, whose messages list the values. */

@@ -7,14 +7,10 @@ import type { RetryOptions } from '../http/retry.js'
 import type { ResponseSummary } from '../http/send.js'
 import type { Logger } from '../logger.js'
 import { urlProblem } from '../shared/addresses.js'
+import { certificatesIn, hasWholeCertificates } from '../shared/certificates.js'
+import { placeholderProblem } from '../shared/given.js'
 import { type Routes, routesSchema } from '../shared/routes.js'
-import {
-  certificatesIn,
-  hasWholeCertificates,
-  placeholder,
-  placeholderProblem,
-  thrownBy,
-} from '../shared/text.js'
+import { thrownBy } from '../shared/text.js'
 import {
   abortSignalSchema,
   configurationError,
@@ -216,7 +212,10 @@ function nonEmpty() {
   return z
     .string()
     .min(1, 'must not be empty')
-    .refine((text) => !placeholder.test(text), { error: placeholderProblem, abort: true })
+    .refine((text) => placeholderProblem(text) === undefined, {
+      error: ({ input }) => placeholderProblem(String(input)),
+      abort: true,
+    })
 }
 
 function trimmed() {

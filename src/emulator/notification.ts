@@ -9,7 +9,8 @@ import {
   notificationTypes,
   typeThatBrings,
 } from '../notification-types.js'
-import { didYouMean, thrownBy } from '../shared/text.js'
+import { didYouMean } from '../shared/given.js'
+import { thrownBy } from '../shared/text.js'
 import { invalidRequest, validate } from '../shared/validation.js'
 import { samplePayload } from '../webhooks/sample.js'
 

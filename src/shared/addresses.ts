@@ -1,4 +1,5 @@
 /** Which addresses are accepted, and how errors show them (docs/service.md, Authentication). */
+import { placeholderInAddress } from './given.js'
 import { excerpt } from './text.js'
 
 export const loopbackHost = /^(?:localhost\.?|127(?:\.\d{1,3}){3}|\[::1\])\.?$/
@@ -7,9 +8,6 @@ export const loopbackHost = /^(?:localhost\.?|127(?:\.\d{1,3}){3}|\[::1\])\.?$/
 export function isInsecureLoopback({ protocol, hostname }: URL): boolean {
   return protocol === 'http:' && loopbackHost.test(hostname)
 }
-
-/** A `${…}`, `{{…}}`, `{word}` or `<word>` that was never replaced; the URL parser writes a brace in a path as `%7B`. */
-const template = /\$(?:\{|%7B)|(?:\{|%7B){2}|^[^?#]*(?:\{[\w.-]+\}|<[\w.-]+>)/i
 
 /** What is wrong with an address of a server, or `undefined`. */
 export function urlProblem(value: string | URL): string | undefined {
@@ -81,7 +79,8 @@ function usableUrl(text: string): URL | string {
 function problemOfText(text: string): string | undefined {
   // Checked first, because the other problems show parts of the text.
   if (hasUserInfo(text)) return 'must not contain a user name or password: addresses are shown in errors'
-  if (template.test(text)) return 'contains a placeholder, which was never filled in'
+  const placeholder = placeholderInAddress(text)
+  if (placeholder !== undefined) return placeholder
   if (/[\s\\\p{Cc}\p{Cs}]/u.test(text))
     return 'must not contain white space, control characters or a backslash'
   return undefined

@@ -1,5 +1,5 @@
 /** Removes secrets and tokens from response text in errors (SECURITY.md). */
-import { decodeFormComponent } from './text.js'
+import { decodeFormComponent } from './validation.js'
 
 /** The most characters of a foreign text in an error. Only these are searched for secrets. */
 const maxShownLength = 64 * 1024

@@ -3,12 +3,23 @@ import * as z from 'zod'
 import { en } from 'zod/locales'
 import { toDotPath } from 'zod/v4/core'
 import { ConfigurationError, InvalidRequestError, type Issue } from '../errors.js'
-import { didYouMean, excerpt } from './text.js'
+import { didYouMean } from './given.js'
+import { excerpt } from './text.js'
 
 /** The value of a JSON text, or `undefined`, which no JSON text has. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Decodes form encoding, in which a space is a plus sign; nothing if the text is not encoded so. */
+export function decodeFormComponent(text: string): string | undefined {
+  try {
+    // Seven times as fast as `replaceAll` if there are many.
+    return decodeURIComponent(text.split('+').join(' '))
   } catch {
     return undefined
   }
@@ -105,8 +116,8 @@ function unknownNames({ keys, inst, path = [] }: UnknownNames): string {
   const names = found.map(({ name, advice }) => code(name) + advice)
   if (keys.length > shownNames) names.push(`${keys.length - shownNames} more`)
   const isListNeeded = known.length > 0 && found.some(({ advice }) => advice === '')
-  const list = isListNeeded ? `, only ${known.map(code).join(', ')}` : ''
-  return `${path.length === 0 ? 'there is' : 'has'} no ${names.join(', no ')}${list}`
+  const list = isListNeeded ? ` (known: ${known.map(code).join(', ')})` : ''
+  return `${path.length === 0 ? '' : 'has '}unknown ${names.join(', ')}${list}`
 }
 
 function code(name: string): string {

@@ -73,15 +73,17 @@ export function refusedChange(
     readonly isLost: boolean
   },
 ): ApiError {
-  const { action, intermediary, status, url } = answer
   const { isLost, operation, provesEnded, subscriptionId } = change
+  const { intermediary, status } = answer
   const mayHave = isLost ? ' The call may still have taken effect; repeating it is safe.' : ''
   const route = operation === 'update' ? 'updateRoute' : 'unsubscribeRoute'
-  if (!isNotFound(status) || intermediary !== undefined)
-    return errorWith(
-      answer,
-      (view) => `${routeAdvice(answer, view, route) ?? advice(answer, view)}${mayHave}`,
-    )
+  if (!isNotFound(status) || intermediary !== undefined) {
+    const toDo = adviceAfter(answer)
+    const toRoute = routeAdvice(answer, route) ?? toDo
+    return errorWith(answer, (view) => toRoute(view) + mayHave)
+  }
+  const details = { ...detailsOf(answer), subscriptionId, provesEnded }
+  const what = `Could not ${answer.action}: ${answer.url} answered ${status}.`
   const ended =
     `there is no active subscription ${subscriptionId} (it was unsubscribed or replaced, or the service ended it ` +
     'after three failed callbacks in a row)'
@@ -94,55 +96,59 @@ export function refusedChange(
       ? `T${ended.slice(1)}.`
       : `Either ${ended}, or the service has another route for this: see ${view[route]}.`
   return worded(
-    (view) => `Could not ${action}: ${url} answered ${status}. ${readings(view)}${after}`,
-    (message) =>
-      new SubscriptionNotFoundError(message, { ...detailsOf(answer), subscriptionId, provesEnded }),
+    (view) => `${what} ${readings(view)}${after}`,
+    (message) => new SubscriptionNotFoundError(message, details),
   )
 }
 
 /** The advice after a status that suggests a wrong route. */
-function routeAdvice({ intermediary, status }: Answer, view: View, route: keyof View): string | undefined {
-  if (isRedirect(status)) return `Redirects are not followed: check ${view.baseUrl} and ${view[route]}.`
+function routeAdvice({ intermediary, status }: Answer, route: keyof View): Words | undefined {
+  if (isRedirect(status))
+    return (view) => `Redirects are not followed: check ${view.baseUrl} and ${view[route]}.`
   if (!isNoRoute(status) || intermediary !== undefined) return undefined
-  return `The service may have another route for this: see ${view[route]}.`
+  return (view) => `The service may have another route for this: see ${view[route]}.`
 }
 
 /** @param mayExist - whether the answer, or one before it, leaves open whether a subscription was created */
 export function apiError(answer: Answer, mayExist = false): ApiError {
-  const existing = (view: View) =>
-    mayExist ? ` The subscription may exist: ${view.recreateIfExists} replaces it then.` : ''
-  return errorWith(answer, (view) => `${advice(answer, view)}${existing(view)}`)
+  const toDo = adviceAfter(answer)
+  const existing = ({ recreateIfExists }: View) =>
+    mayExist ? ` The subscription may exist: ${recreateIfExists} replaces it then.` : ''
+  return errorWith(answer, (view) => toDo(view) + existing(view))
 }
 
 /** @param next - the rest of the message, which says what to do */
 function errorWith(answer: Answer, next: Words): ApiError {
-  const { action, status, url } = answer
+  const details = detailsOf(answer)
   const { words } = reasonIn(answer)
-  const what = `Could not ${action}: ${url} answered ${status}${words && ` (${words})`}.`
+  const what = `Could not ${answer.action}: ${answer.url} answered ${answer.status}${words && ` (${words})`}.`
   return worded(
     (view) => `${what} ${next(view)}`.trim(),
-    (message) => new ApiError(message, detailsOf(answer)),
+    (message) => new ApiError(message, details),
   )
 }
 
-function advice(
-  { status, body, bodyComplete, intermediary, retryAfterMs }: Answer,
-  { auth, baseUrl, seeBody }: View,
-): string {
-  if (isRedirect(status)) return `Redirects are not followed: set ${baseUrl} to the final address.`
+/** Does not keep the answer, whose body may be long. */
+function adviceAfter({ status, body, bodyComplete, intermediary, retryAfterMs }: Answer): Words {
+  const isEmpty = body === '' && bodyComplete
+  if (isRedirect(status))
+    return ({ baseUrl }) => `Redirects are not followed: set ${baseUrl} to the final address.`
   if (intermediary !== undefined) {
-    return intermediaryAdvice(intermediary, 'subscriptions and credentials', baseUrl)
+    return ({ baseUrl }) => intermediaryAdvice(intermediary, 'subscriptions and credentials', baseUrl)
   }
-  if (isUnauthorized(status))
-    return `It does not accept the credentials: check ${auth}, and that access was activated.`
-  if (isForbidden(status)) return 'It does not permit this: ask the operator of the service for access.'
-  if (isAbsent(status)) return `Check ${baseUrl}: there is no subscription service at this address.`
+  if (isUnauthorized(status)) {
+    return ({ auth }) => `It does not accept the credentials: check ${auth}, and that access was activated.`
+  }
+  if (isForbidden(status)) return () => 'It does not permit this: ask the operator of the service for access.'
+  if (isAbsent(status)) {
+    return ({ baseUrl }) => `Check ${baseUrl}: there is no subscription service at this address.`
+  }
   if (isBusy(status)) {
     const when = retryAfterMs === undefined ? 'later' : `in ${Math.ceil(retryAfterMs / 1_000)} s`
-    return `It is busy: try again ${when}.`
+    return () => `It is busy: try again ${when}.`
   }
-  if (isServerError(status)) return 'It failed: try again later.'
-  return body === '' && bodyComplete ? 'The answer has no body.' : seeBody.trim()
+  if (isServerError(status)) return () => 'It failed: try again later.'
+  return ({ seeBody }) => (isEmpty ? 'The answer has no body.' : seeBody.trim())
 }
 
 /** The error for a success with a page of HTML or XML, or with an error in JSON: neither comes from the service. */
@@ -174,10 +180,12 @@ export function noUsableId(answer: Answer, issues: readonly Issue[]): ResponseVa
     answer.body === ''
       ? 'without a body'
       : `with a body that holds no usable subscription_id (${formatIssues(issues)})`
+  const what = `The service answered ${answer.status} ${problem}.`
+  const isEmpty = answer.body === ''
   return unusable(
     answer,
     ({ recreateIfExists, seeBody }) =>
-      `The service answered ${answer.status} ${problem}.${answer.body && seeBody} A subscription probably exists now: ` +
+      `${what}${isEmpty ? '' : seeBody} A subscription probably exists now: ` +
       `creating again with ${recreateIfExists} replaces the subscription and returns its id.`,
     issues,
   )
@@ -197,6 +205,7 @@ export function conflictError(
   // With recreateIfExists the service would have replaced an identical subscription: this one overlaps in part.
   const reason = recreateIfExists ? 'partial-overlap' : 'duplicate-or-overlap'
   const more = usernames.length > 3 ? ` and ${usernames.length - 3} more` : ''
+  const details = { ...detailsOf(answer), reason, request } as const
   const wanted = `${notificationTypes.join(', ')} for ${usernames.slice(0, 3).join(', ')}${more} to ${callbackUrl}`
   return worded(
     (view) =>
@@ -207,7 +216,7 @@ export function conflictError(
         : `An existing subscription covers ${wanted}, wholly or in part. Nothing was created. ` +
           `If the existing one is identical, ${view.recreateIfExists} replaces it and returns the new id. ` +
           'If that fails with 409, too, the existing one overlaps only in part: unsubscribe it first.',
-    (message) => new SubscriptionConflictError(message, { ...detailsOf(answer), reason, request }),
+    (message) => new SubscriptionConflictError(message, details),
   )
 }
 

@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { requestHeaderNames } from '../http/send.js'
 import { deliveredTypeProblem, type NotificationType, notificationTypes } from '../notification-types.js'
 import { callbackUrlProblem } from '../shared/addresses.js'
+import { placeholderProblem } from '../shared/given.js'
 import {
   framingHeaders,
   headerName,
@@ -10,7 +11,6 @@ import {
   headerValue,
   headerValueRule,
 } from '../shared/headers.js'
-import { placeholder, placeholderProblem } from '../shared/text.js'
 import { invalidRequest, validate } from '../shared/validation.js'
 
 /**
@@ -187,9 +187,9 @@ function associatedValuesSchema(reserved: readonly (readonly [names: readonly st
         if (!headerName.test(name)) refuse(`cannot be the name of an HTTP header: ${headerNameRule}`)
         if (typeof value !== 'string') refuse('must be text')
         else if (value === '') refuse('must not be empty: is a variable not set?')
-        else if (placeholder.test(value)) refuse(placeholderProblem)
-        else if (!headerValue.test(value)) {
-          refuse(`has a value that cannot be sent as an HTTP header: ${headerValueRule}`)
+        else {
+          const problem = placeholderProblem(value) ?? headerValueProblem(value)
+          if (problem !== undefined) refuse(problem)
         }
         const reason = name === '__proto__' ? 'objects take it for their prototype' : reasons.get(lowerCase)
         if (reason !== undefined) refuse(`is reserved: ${reason}`)
@@ -198,6 +198,12 @@ function associatedValuesSchema(reserved: readonly (readonly [names: readonly st
       }
     })
     .meta({ type: 'object', additionalProperties: { type: 'string' } })
+}
+
+function headerValueProblem(value: string): string | undefined {
+  return headerValue.test(value)
+    ? undefined
+    : `has a value that cannot be sent as an HTTP header: ${headerValueRule}`
 }
 
 /** A Map, `Headers` or a promise shows no names: its values would be left out without a word. */

@@ -1,7 +1,7 @@
 /** The types of handlers, and a check of the type that a handler is registered for. */
 import type { Log } from '../logger.js'
 import { documentedNotificationTypes, notificationTypes } from '../notification-types.js'
-import { nearestName } from '../shared/text.js'
+import { nearestName } from '../shared/given.js'
 import type { Delivery, NoPayloadSchemas, Notification, PayloadSchemas } from './schemas.js'
 
 /** The second argument of a handler. */

@@ -6,7 +6,7 @@ import {
   documentedPayloadOf,
   type TypeWithDocumentedPayload,
 } from '../notification-types.js'
-import { didYouMean } from '../shared/text.js'
+import { didYouMean } from '../shared/given.js'
 import { configurationError, validate } from '../shared/validation.js'
 import { jsonOf } from './body.js'
 import type { DeliveryContext } from './handlers.js'

@@ -1,8 +1,8 @@
 /** Authenticates callbacks, which have no signature, by secrets in their headers (docs/service.md, Authentication). */
 import type { Issue } from '../errors.js'
 import type { Log } from '../logger.js'
+import { placeholderProblem } from '../shared/given.js'
 import { headerName, headerNameRule, headerValue, headerValueRule } from '../shared/headers.js'
-import { placeholder } from '../shared/text.js'
 import { configurationError } from '../shared/validation.js'
 import { type HeadersLike, RequestHeaders } from './headers.js'
 
@@ -115,7 +115,7 @@ function secretProblem(value: unknown): string | undefined {
   if (value === undefined) return 'is missing (is its environment variable set?)'
   if (typeof value !== 'string') return 'must be text'
   if (value === '') return 'is empty (is its environment variable set?)'
-  if (placeholder.test(value) || example.test(value))
+  if (placeholderProblem(value) !== undefined || example.test(value))
     return `is a placeholder, which anyone can guess: ${advice}`
   return headerValue.test(value) ? undefined : `cannot be the value of a header: ${headerValueRule}`
 }

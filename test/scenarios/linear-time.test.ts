@@ -14,7 +14,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readArguments, UsageError } from '../../src/cli/command.js'
 import { pageOf } from '../../src/emulator/page/page.js'
 import { recordSchema } from '../../src/keeper/rules/record.js'
-import { nearestName } from '../../src/shared/text.js'
+import { nearestName } from '../../src/shared/given.js'
 import { parseJson } from '../../src/shared/validation.js'
 import { credentials, type FakeService, fakeService, subscription } from '../support/fake-service.js'
 

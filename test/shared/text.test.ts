@@ -1,5 +1,5 @@
-import { describe, expect, test } from 'vitest'
-import { didYouMean, excerpt, messageOf, nearestName } from '../../src/shared/text.js'
+import { expect, test } from 'vitest'
+import { excerpt, messageOf } from '../../src/shared/text.js'
 
 test.each([
   ['short', 5, 'short'],
@@ -21,25 +21,4 @@ test.each([
   [new Error('x'.repeat(1_000)), `${'x'.repeat(200)}…`],
 ])('anything that is thrown has a message: %o', (thrown, message) => {
   expect(messageOf(thrown)).toBe(message)
-})
-
-describe('the nearest name', () => {
-  const names = ['lowEnergyAgentOpened', 'cxScoreUpdated', 'port']
-
-  test.each([
-    ['lowEnergyAgentOpend', 'lowEnergyAgentOpened'],
-    ['lowenergyagent', 'lowEnergyAgentOpened'],
-    ['CXSCOREUPDATED', 'cxScoreUpdated'],
-    ['prot', 'port'],
-    ['xxxx', undefined],
-    ['', undefined],
-    ['port'.repeat(100_000), undefined],
-  ])('to %s', (text, name) => {
-    expect(nearestName(text, names)).toBe(name)
-  })
-
-  test('is advice behind another name', () => {
-    expect(didYouMean('prot', names, (name) => `--${name}`)).toBe(' (did you mean --port?)')
-    expect(didYouMean('other', names, (name) => name)).toBe('')
-  })
 })

@@ -1,7 +1,7 @@
 /** Reads the headers and forms of requests strictly. A `Refusal` explains a wrong request. */
 import * as z from 'zod'
-import { decodeFormComponent, excerpt } from '../../shared/text.js'
-import { parseJson } from '../../shared/validation.js'
+import { excerpt } from '../../shared/text.js'
+import { decodeFormComponent, parseJson } from '../../shared/validation.js'
 import type { RecordedRequest } from '../activity.js'
 
 /** What is answered at a method and a path, which may have a query, and the place of a variable in braces. */

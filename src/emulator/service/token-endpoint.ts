@@ -2,7 +2,7 @@
 import { generateKeyPairSync, type KeyPairKeyObjectResult, randomUUID } from 'node:crypto'
 import { jwtVerify, SignJWT } from 'jose'
 import { endpoints } from '../../shared/routes.js'
-import { decodeFormComponent } from '../../shared/text.js'
+import { decodeFormComponent } from '../../shared/validation.js'
 import type { ResolvedEmulatorOptions } from '../options.js'
 import {
   type Endpoint,
