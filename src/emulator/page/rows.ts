@@ -120,12 +120,12 @@ function requestInWords({ operation, method, path, headers, body }: RecordedRequ
   return [`${namesOf(username.split(','))} · ${notification_type} → `, addressOf(callback_url, view)]
 }
 
-/** An address that breaks between its parts if it does not fit into a line. Almost all begin with `https:`. */
+/** An address without its scheme, that breaks between its parts if it does not fit into a line. */
 function addressOf(url: string, { secrets }: View): Html[] {
   const parts = secrets
     .url(url)
-    .replace(/^https:\/\//, '')
-    .split(/(?<=\w[/?&=]|\/\/)/)
+    .replace(/^https?:\/\//, '')
+    .split(/(?<=\w[/?&=])/)
   return parts.map((part) => html`${part}<wbr>`)
 }
 
