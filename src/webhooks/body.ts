@@ -1,6 +1,6 @@
 /** The body of a callback: reads it up to a limit, and says what is wrong with it. `content.ts` finds its JSON value. */
 import { InvalidDeliveryError, type Issue } from '../errors.js'
-import { BoundedBytes, readInto } from '../shared/bounded-bytes.js'
+import { BoundedBytes } from '../shared/bounded-bytes.js'
 import { messageOf } from '../shared/text.js'
 import { formatIssues } from '../shared/validation.js'
 import { settlesWithin } from '../shared/waits.js'
@@ -23,49 +23,44 @@ export type ReadBody<Body = unknown> =
     }
   | undefined
 
-/** For a limited time. @param problemOf - explains a thrown error: the rest of a sentence that begins with "the body" */
-export async function readPieces(
-  pieces: AsyncIterable<Uint8Array>,
-  maxBytes: number,
-  problemOf = (thrown: unknown) => `cannot be read (${messageOf(thrown)})`,
-): Promise<ReadBody<Uint8Array>> {
-  const collected = new BoundedBytes(maxBytes)
-  const reading = readInto(collected, pieces)
-  const partial = (problem: string, cause?: unknown) => ({
-    body: collected.bytes,
-    failure: invalidDelivery(collected.bytes, problem, cause),
-  })
-  if (!(await settlesWithin(bodyTimeoutMs, reading))) {
-    return partial(`did not arrive within ${bodyTimeoutMs} ms`)
-  }
-  try {
-    return (await reading) ? { body: collected.bytes } : undefined
-  } catch (thrown) {
-    return partial(problemOf(thrown), thrown)
-  }
-}
-
-/** Reads a web stream as {@link readPieces} does, and cancels what is left of it. Throws if something else reads it. */
+/**
+ * Reads a web stream up to `maxBytes`, for a limited time, and cancels what is left of it. Throws if something else reads it.
+ * Not by the iterator of the stream, which not every runtime has.
+ */
 export async function readWebStream(
   stream: ReadableStream<Uint8Array>,
   maxBytes: number,
 ): Promise<ReadBody<Uint8Array>> {
   const reader = stream.getReader()
+  const body = new BoundedBytes(maxBytes)
+  const partial = (problem: string, cause?: unknown) => ({
+    body: body.bytes,
+    failure: invalidDelivery(body.bytes, problem, cause),
+  })
   try {
-    return await readPieces(piecesOf(reader), maxBytes)
+    const reading = readInto(body, reader)
+    if (!(await settlesWithin(bodyTimeoutMs, reading))) {
+      return partial(`did not arrive within ${bodyTimeoutMs} ms`)
+    }
+    return (await reading) ? { body: body.bytes } : undefined
+  } catch (thrown) {
+    return partial(`cannot be read (${messageOf(thrown)})`, thrown)
   } finally {
     reader.cancel().catch(() => {})
   }
 }
 
-/** Not the iterator of the stream, which not every runtime has. */
-async function* piecesOf(reader: ReadableStreamDefaultReader<Uint8Array>): AsyncGenerator<Uint8Array> {
+/** Whether all of it fits. */
+async function readInto(
+  body: BoundedBytes,
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+): Promise<boolean> {
   for (;;) {
     const { done, value } = await reader.read()
-    if (done) return
+    if (done) return true
     if (!ArrayBuffer.isView(value)) throw new TypeError('it is no stream of bytes')
-    // Accepts any view on bytes.
-    yield new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
+    // Any view on bytes.
+    if (!body.add(bytesOf(value))) return false
   }
 }
 

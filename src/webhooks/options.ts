@@ -81,7 +81,7 @@ interface OptionalOptions<Payloads extends PayloadSchemas> {
    * the service waits is not documented; 2 seconds are less than senders' usual limits. Default: 2,000.
    */
   readonly ackTimeoutMs?: number | undefined
-  /** The largest body that is read, in bytes, also after decompression. Default: 1,048,576 (1 MiB). */
+  /** The largest body that is read, in bytes. Default: 1,048,576 (1 MiB). */
   readonly maxBodyBytes?: number | undefined
   /**
    * Gets the events of docs/observability.md, Receiver; never a secret. `false` turns logging off. Default: failures that

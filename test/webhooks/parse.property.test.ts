@@ -158,10 +158,9 @@ function brokenText() {
     .map(([at, removed, added]) => text.slice(0, at) + added + text.slice(at + removed))
 }
 
-/** A delivery is an object, whatever stands around its JSON. */
 function jsonOrUndefined(text: string): unknown {
   try {
-    return JSON.parse(text.replace(/^[^{]*|[^}]*$/g, ''))
+    return JSON.parse(text.replace(/^\ufeff/, ''))
   } catch {
     return undefined
   }

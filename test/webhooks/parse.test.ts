@@ -10,7 +10,6 @@ import {
 } from 'notification-subscriber/webhooks'
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
-import * as mini from 'zod/mini'
 import { changed, deliveryOf, lowEnergyDelivery } from './deliveries.js'
 
 function refusalOf(body: unknown): InvalidDeliveryError {
@@ -252,8 +251,6 @@ describe('objects that misbehave are refused', () => {
   test.each<[string, unknown]>([
     ['a getter that throws', throwing(new Error('from a getter'))],
     ['a getter that throws a symbol', throwing(Symbol('odd'))],
-    ['a getter that throws undefined', throwing(undefined)],
-    ['a getter that throws an object without a prototype', throwing(Object.create(null))],
     ['a getter that throws a proxy that throws', throwing(trapped)],
     ['a getter that throws a long message', throwing(new Error('long '.repeat(1e5)))],
     ['a proxy whose traps throw', trapped],
@@ -295,27 +292,11 @@ describe('payload schemas for types whose payload is not documented', () => {
 
   test.each<[string, z.core.$ZodType, unknown]>([
     ['strips', z.object({ score: z.string() }), { score: '87' }],
-    ['keeps', z.looseObject({ score: z.string() }), { score: '87', added: true }],
     ['transforms', z.object({ score: z.string().transform(Number) }), { score: 87 }],
-    ['adds defaults', z.object({ trend: z.string().default('flat') }), { trend: 'flat' }],
-    ['catches', z.object({ score: z.number().catch(-1) }), { score: -1 }],
     ['replaces', z.object({}).transform(() => undefined), undefined],
-    ['is mini', mini.object({ score: mini.string() }), { score: '87' }],
-    ['is lazy', z.lazy(() => z.object({ score: z.string() })), { score: '87' }],
-    [
-      'is recursive',
-      z.object({
-        score: z.string(),
-        get next() {
-          return z.optional(z.object({}))
-        },
-      }),
-      { score: '87' },
-    ],
     ['accepts anything', z.any(), { score: '87', added: true }],
   ])('a schema that %s', (_, schema, payload) => {
-    const { notification } = parserFor(schema).parse(scoreDelivery())
-    expect(notification.payload).toEqual(payload)
+    expect(parserFor(schema).parse(scoreDelivery()).notification.payload).toEqual(payload)
   })
 
   test('the payload stays an object whatever the schema accepts', () => {
@@ -345,39 +326,30 @@ test.each(['__proto__', 'constructor'])('%s, which every object has, can be give
   expect(parser.safeParse(deliveryOf(type, { a: 1 })).success).toBe(false)
 })
 
-describe('a schema that cannot answer', () => {
-  const _rejecting = async () => {
-    throw new Error('rejected')
-  }
+/** A schema of nobody's, whose answer is what `validate` returns or throws. */
+const schemaOf = (validate: () => never) => ({
+  '~standard': { version: 1 as const, vendor: 'mine', validate },
+})
 
-  test.each<[string, PayloadSchemas[string]]>([
-    ['a transform', z.object({}).transform((payload) => Promise.resolve(payload))],
-    ['a refinement', z.object({}).refine(() => Promise.resolve(true))],
-  ])('a schema that shows only later that it is asynchronous is named as the reason: %s', (_, schema) => {
-    const parser = parserFor(schema)
+describe('a schema that cannot answer', () => {
+  test('and shows only later that it is asynchronous is named as the reason', () => {
+    const parser = parserFor(z.object({}).refine(() => Promise.resolve(true)))
     for (const body of [scoreDelivery(), scoreDelivery()]) {
       const { error } = parser.safeParse(body)
-      expect(error?.message).toContain('the schema for "cxScoreUpdated" is asynchronous or failed (')
+      expect(error?.message).toMatch(
+        /^Not a notification delivery: `notification\.payload`: the schema for "cxScoreUpdated" is asynchronous or failed \(/,
+      )
       expect(error?.cause).toBeInstanceOf(Error)
     }
   })
 
-  test('a lazy schema that throws is named', () => {
-    const schema = z.lazy((): z.ZodType => {
-      throw new Error('boom')
-    })
-    expect(() => parserFor(schema).parse(scoreDelivery())).toThrow(
-      /^Not a notification delivery: `notification\.payload`: the schema for "cxScoreUpdated" is asynchronous or failed/,
-    )
-  })
-
-  test('whatever it throws becomes an InvalidDeliveryError', () => {
+  test('is an InvalidDeliveryError, whatever it throws', () => {
     const trap = () => {
       throw new Error('trap')
     }
     const proxy = new Proxy({}, { getPrototypeOf: trap, get: trap })
     for (const thrown of [undefined, null, Symbol('odd'), Object.create(null), proxy]) {
-      const schema = z.object({}).transform(() => {
+      const schema = schemaOf(() => {
         throw thrown
       })
       expect(() => parserFor(schema).parse(scoreDelivery())).toThrow(InvalidDeliveryError)
@@ -400,10 +372,9 @@ describe('the message about many or long problems', () => {
   })
 
   test('marks what was cut, also where lines were joined', () => {
-    const validate = () => {
+    const schema = schemaOf(() => {
       throw new Error(`begins\n${' '.repeat(300)}ends`)
-    }
-    const schema = { '~standard': { version: 1 as const, vendor: 'mine', validate } }
+    })
     expect(parserFor(schema).safeParse(scoreDelivery()).error?.message).toContain('(begins …)')
   })
 })
@@ -415,9 +386,7 @@ test.each<[string, unknown, string[]]>([
   ['an array', { payloads: [z.object({})] }, ['payloads']],
   ['not a schema', { payloads: { a: z.object({}), b: { parse() {} } } }, ['payloads', 'b']],
   ['undefined for a schema', { payloads: { a: undefined } }, ['payloads', 'a']],
-  ['something like a schema', { payloads: { a: { _zod: null } } }, ['payloads', 'a']],
-  ['something more like it', { payloads: { a: { _zod: { def: {} } } } }, ['payloads', 'a']],
-  ['what cannot run', { payloads: { a: { _zod: { run: true } } } }, ['payloads', 'a']],
+  ['something like a schema', { payloads: { a: { '~standard': {} } } }, ['payloads', 'a']],
   ['a name that is no option', { payloads: {}, payload: {} }, []],
 ])('options that cannot work: %s is a ConfigurationError with the path', (_, options, path) => {
   const create = () => createDeliveryParser(options as { payloads: PayloadSchemas })

@@ -111,7 +111,7 @@ describe('a function for secrets', () => {
   })
 })
 
-describe('the program of docs/receiver.md, Secrets that change', () => {
+describe('the program of the page (docs/receiver.md, Secrets that change)', () => {
   const old = 'current-0123456789abcdef'
   const next = 'next-0123456789abcdef'
 

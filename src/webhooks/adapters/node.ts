@@ -9,12 +9,12 @@ import type { NodeRequest, NodeResponse } from './node-types.js'
 
 /**
  * Makes a request listener for `node:http`, `node:https` and `node:http2`, which is also a middleware for
- * Express 4 and 5, Connect, restify, NestJS, Nuxt and the pages router of Next.js. It answers every request, never calls
+ * Express 4 and 5, Connect, restify, NestJS, Nuxt and the pages router of Next.js; for Koa and hapi see docs/receiver.md. It answers every request, never calls
  * `next`, and returns a promise that resolves once the answer was given.
  *
  * Put the route before a body parser: one answers malformed JSON with 400, more than 100 kB with 413 and an unknown
  * charset with 415, and each is a failed callback (docs/receiver.md, Where to put the route). Method and secrets are
- * checked before the body is read. A late, incomplete or unknown compressed body goes to `onInvalid`, with the
+ * checked before the body is read. A late, incomplete or compressed body goes to `onInvalid`, with the
  * received part.
  *
  * @throws `ConfigurationError` for what is no receiver; the function rejects with one for arguments of another framework

@@ -29,7 +29,7 @@ export interface WebHandlerOptions<Rest extends unknown[]> {
  * with an answer to every request.
  *
  * Method and secrets are checked before the body is read. `Headers` joins a header that was sent twice to one text,
- * which is compared as a whole. A late, incomplete or unknown compressed body, or one that was read before, goes to
+ * which is compared as a whole. A late, incomplete or compressed body, or one that was read before, goes to
  * `onInvalid`, with the received part.
  *
  * @throws `ConfigurationError` for what is no receiver, or options that cannot work; the function throws one for

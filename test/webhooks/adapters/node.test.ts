@@ -110,15 +110,12 @@ describe('bodies are read, whatever the sender does', () => {
     },
   )
 
-  test.each(['utf8', 'latin1', 'hex', 'base64'] as const)(
-    'as text, after setEncoding(%j)',
-    async (encoding) => {
-      await using server = await serve({}, (request: IncomingMessage) => void request.setEncoding(encoding))
-      const umlauts = delivery.replace('alice', 'älïce 😀')
-      expect((await server.post(umlauts)).status).toBe(204)
-      expect(server.received).toEqual([JSON.parse(umlauts)])
-    },
-  )
+  test.each(['utf8', 'base64'] as const)('as text, after setEncoding(%j)', async (encoding) => {
+    await using server = await serve({}, (request: IncomingMessage) => void request.setEncoding(encoding))
+    const umlauts = delivery.replace('alice', 'älïce 😀')
+    expect((await server.post(umlauts)).status).toBe(204)
+    expect(server.received).toEqual([JSON.parse(umlauts)])
+  })
 
   test('a sender that hangs up in the body: the handlers are not called, onInvalid gets what was there', async () => {
     let arrived = 0
