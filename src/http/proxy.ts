@@ -1,7 +1,7 @@
 /** The proxy that the environment names (docs/client.md, Proxies). Undici reads which hosts NO_PROXY leaves out. */
 import type { buildConnector, EnvHttpProxyAgent, Pool } from 'undici'
 import { configurationError } from '../shared/validation.js'
-import { ProxyFailure } from './connection-error.js'
+import { innermost, proxyFailure } from './connection-error.js'
 
 /** The variables that name a proxy for `https:` addresses, in the order of undici. */
 const variables = ['https_proxy', 'HTTPS_PROXY', 'http_proxy', 'HTTP_PROXY'] as const
@@ -59,7 +59,9 @@ export function proxyAgent(
 /** A connector whose failures are those of the proxy, and not of the service. */
 function namingProxy(connect: buildConnector.connector): buildConnector.connector {
   return (options, callback) =>
-    connect(options, (...result) =>
-      result[0] === null ? callback(...result) : callback(new ProxyFailure(result[0]), null),
-    )
+    connect(options, (...result) => {
+      if (result[0] === null) return callback(...result)
+      const { code, message } = Object(innermost(result[0]))
+      callback(Object.assign(new Error(proxyFailure + message), { code }), null)
+    })
 }

@@ -233,11 +233,8 @@ class RunningCall {
     const { error, requestSent } = outcome
     if (requestSent) this.lostAttempts += 1
     if (this.deadline.aborted) throw this.deadline.reason
-    const failure = toConnectionError(
-      error,
-      { host: address.host, proxy: transport.proxy, secrets: secrets() },
-      requestSent,
-    )
+    const shown = { host: address.host, secrets: secrets() }
+    const failure = toConnectionError(error, shown, requestSent)
     log('warn', { event: 'request.failed', ...sent, err: failure }, 'Request got no answer')
     return failure
   }

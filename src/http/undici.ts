@@ -66,9 +66,10 @@ async function open(ca: string | undefined, proxy: string | undefined): Promise<
   const tls = await tlsOptions(ca)
   // The client's deadline covers the whole call; undici's own timeouts could end it earlier.
   const limits = { connections: maxConnections, headersTimeout: 0, bodyTimeout: 0 }
-  const direct = new undici.Agent({ ...limits, connect: namingAlerts(undici.buildConnector(tls)) })
+  const options = { ...limits, connect: namingAlerts(undici.buildConnector(tls)) }
+  const direct = new undici.Agent(options)
   const proxied = proxy
-    ? proxyAgent(undici, proxy, { ...limits, connect: tls, proxyTls: tls, requestTls: tls })
+    ? proxyAgent(undici, proxy, { ...options, proxyTls: tls, requestTls: tls })
     : undefined
   // No proxy reaches this machine.
   const dispatcherFor = ({ origin }: Address) =>

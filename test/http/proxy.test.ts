@@ -130,8 +130,8 @@ describe('a proxy that fails', () => {
 
   test.each([
     { refuseWith: 403, attempts: 1, says: 'list the host in NO_PROXY' },
-    { refuseWith: 407, attempts: 1, says: 'asks for a user and a password: write them into HTTPS_PROXY' },
-    { refuseWith: 502, attempts: 3, says: 'Check the address in HTTPS_PROXY' },
+    { refuseWith: 407, attempts: 1, says: 'asks for a user and a password: write them into its variable' },
+    { refuseWith: 502, attempts: 3, says: 'Check the address of the proxy' },
   ])('by answering $refuseWith is named', async ({ refuseWith, attempts, says }) => {
     await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl, refuseWith })
     vi.stubEnv('HTTPS_PROXY', withPassword(proxy.url))
@@ -150,7 +150,7 @@ describe('a proxy that fails', () => {
     const error = await failureOf(client.getAccessToken())
     expect(error).toMatchObject({ code: 'CONNECTION', requestSent: false, cause: { code: 'ECONNREFUSED' } })
     expect((error as Error).message).toContain(
-      `no connection to the proxy: connect ECONNREFUSED 127.0.0.1:${refusingPort}. Check the address in https_proxy`,
+      `no connection to the proxy: connect ECONNREFUSED 127.0.0.1:${refusingPort}. Check the address of the proxy`,
     )
     expect(everythingShownBy([error, logger.lines])).not.toContain(password)
   })
