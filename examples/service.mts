@@ -20,7 +20,7 @@ import { DeliverySpool } from 'notification-subscriber/spool'
 
 const { NOTIFICATION_BASE_URL, PORT: port = '3000', SPOOL_PATH: path = `./spool-${port}` } = process.env
 const emulator = NOTIFICATION_BASE_URL ? undefined : await startEmulator()
-const client = emulator ? new NotificationClient(emulator.clientOptions) : NotificationClient.fromEnv() // for an emulator in another terminal
+const client = emulator ? new NotificationClient(emulator.clientOptions) : NotificationClient.fromEnv()
 const callbackUrl = setting('CALLBACK_URL', `http://127.0.0.1:${port}/notifications`)
 const token = setting('CALLBACK_TOKEN', randomBytes(24).toString('base64url'))
 const redisUrl = setting('REDIS_URL', '')
@@ -62,8 +62,7 @@ const receiver = new DeliveryReceiver({ secrets: { token }, onInvalid: spool.kee
 const handleCallback = toNodeHandler(receiver)
 const server = createServer((request, response) => {
   if (request.url?.startsWith('/notifications')) handleCallback(request, response)
-  // For probes of liveness and readiness, and the load balancer. They never ask the keeper: without callbacks, more
-  // subscriptions would end.
+  // The process is ready, because the spool is open. Never ask the keeper here: without callbacks subscriptions end.
   else if (request.url === '/livez' || request.url === '/readyz') response.writeHead(200).end()
   // For alerts.
   else if (request.url === '/status') {
@@ -80,12 +79,11 @@ console.log(`Listening on http://127.0.0.1:${port}, for ${emulator ? 'an emulato
 process.on('SIGINT', stop).on('SIGTERM', stop)
 let isStopping = false
 keeper.start()
-const { wanted, failed } = await keeper.sweep()
-if (!isStopping) {
-  console.log(`${wanted - failed.length} of ${wanted} users are subscribed.`)
-  await emulator?.notify({ type: 'lowEnergyAgentOpened', username: 'agent-7' })
-  console.log(`Next, in another terminal: curl http://127.0.0.1:${port}/status`)
-}
+console.log(`Next, in another terminal: curl http://127.0.0.1:${port}/status`)
+emulator?.on('created', ({ usernames }) => {
+  if (usernames.includes('agent-7'))
+    void emulator.notify({ type: 'lowEnergyAgentOpened', username: 'agent-7' })
+})
 
 /** Subscriptions stay, and the next start delivers what waits in the spool. */
 async function stop(): Promise<void> {
