@@ -31,7 +31,10 @@ const sharedStore: KeyValueStore = {
 const processes: Process[] = []
 const server = createServer(emulator.tls, (request, response) => {
   const next = processes.shift()
-  if (next === undefined) return response.writeHead(503).end()
+  if (next === undefined) {
+    response.writeHead(503).end()
+    return
+  }
   processes.push(next)
   next.handle(request, response)
 }).listen(0, '127.0.0.1')

@@ -221,7 +221,9 @@ class RunningCall {
       if (isOutcomeOpen(status)) this.lostAttempts += 1
       if (isOutcomeOpen(status) && isBusy(status)) this.busyAttempts += 1
       const fields = {
-        ...{ event: 'request.answered', ...sent, status },
+        event: 'request.answered',
+        ...sent,
+        status,
         // Only a logger reads it: it is searched for secrets.
         get requestId() {
           return answer.requestId
