@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import { readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { DeliverySpool } from 'notification-subscriber/spool'
 import { expect } from 'vitest'
 import { heapUsed } from '../support/heap.js'
 import { Random } from '../support/random.js'
@@ -10,6 +11,7 @@ import {
   filesWith,
   idsOf,
   keep,
+  keepInvalid,
   never,
   numbered,
   recorder,
@@ -53,6 +55,43 @@ test('if every seventh sync fails, what was acknowledged is delivered, and nothi
   expect((await folder.drain()).toSorted()).toEqual(kept.toSorted())
   expect(folder.damages).toEqual([])
 })
+
+test.for(['EIO', 'ENOSPC', 'EROFS'])(
+  'a disk that fails once (%s), at any of its calls, loses nothing that was acknowledged',
+  async (_folder, code) => {
+    /** @returns the number of calls */
+    const failAt = async (failing: number): Promise<number> => {
+      let calls = 0
+      await using folder = await spoolFolder()
+      const files = filesWith({
+        before() {
+          calls += 1
+          if (calls === failing) throw Object.assign(new Error(`${code}: call ${failing}`), { code })
+        },
+      })
+      const done = recorder(({ notification: { id } }) => {
+        if (id === 'n2') throw new Error('away')
+        return id === 'n4' ? never() : undefined
+      })
+      await folder.leave(numbered('left'))
+      const first = await folder.open({ deliver: done.deliver }, files).catch((error) => error)
+      if (!(first instanceof DeliverySpool)) {
+        expect(first).toMatchObject({ code: 'CONFIGURATION' })
+        return calls
+      }
+      const kept = ['nleft', ...(await keepMany(first, 6, 2))]
+      await keepInvalid(first, 'x').catch((error) => expect(error).toMatchObject({ code: 'SPOOL' }))
+      await first.close({ timeoutMs: 10 })
+      const found = new Set([...idsOf(done.delivered), ...(await folder.drain())])
+      expect(kept.filter((id) => !found.has(id))).toEqual([])
+      expect(folder.damages).toEqual([])
+      return calls
+    }
+    const calls = await failAt(0)
+    expect(calls).toBeGreaterThan(30)
+    await Promise.all(Array.from({ length: calls }, (_, index) => failAt(index + 1)))
+  },
+)
 
 test('on disks that fail at random, with short writes, nothing acknowledged is lost, and nothing is damage', async () => {
   const random = Random.seeded()
