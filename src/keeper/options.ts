@@ -1,7 +1,14 @@
 /** The options of a keeper and of its calls: checked, and with their defaults. The schemas are made when first needed. */
 import * as z from 'zod'
 import { loopbackCallbackProblem } from '../shared/addresses.js'
-import { configurationError, functionFor, loggerSchema, objectWith, validate } from '../shared/validation.js'
+import {
+  configurationError,
+  functionFor,
+  invalidRequest,
+  loggerSchema,
+  objectWith,
+  validate,
+} from '../shared/validation.js'
 import { maxDelayMs } from '../shared/waits.js'
 import {
   callbackUrlSchema,
@@ -82,6 +89,15 @@ export function resolveOptions(options: SubscriptionKeeperOptions): ResolvedOpti
   validate<unknown>(optionsSchema, options, refuse)
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
   return { ...options, ...defaults, ...given }
+}
+
+const sweepOptionsSchema = z.lazy(() =>
+  z.strictObject({ onProgress: functionFor('a function that takes the progress').optional() }),
+)
+
+/** @throws `InvalidRequestError` for wrong options of one sweep: nothing was done */
+export function validateSweepOptions(options: unknown): void {
+  validate<unknown>(sweepOptionsSchema, options, invalidRequest('sweep cannot do this'))
 }
 
 /** Names of parameters and headers, in lower case. */

@@ -44,7 +44,7 @@ export class Reporter {
   }
 
   /** Calls a function of the user: its errors must not stop the keeper. */
-  call(listener: 'onGap' | 'onProblem', call: () => unknown, about: object = {}): void {
+  call(listener: 'onGap' | 'onProblem' | 'onProgress', call: () => unknown, about: object = {}): void {
     const failure = { event: 'listener.failed', listener, ...about }
     void callLogged(this.#consoleLog, failure, 'A listener failed', call)
   }

@@ -5,6 +5,7 @@ import { basicsOf } from './basics.js'
 import { Queue, type SweepRequest } from './loop/queue.js'
 import { Configuration } from './memory/configuration.js'
 import { type Parts, type User, Users } from './memory/users.js'
+import { validateSweepOptions } from './options.js'
 import { absorb } from './rules/record.js'
 import { longAgo, now } from './timing.js'
 import type {
@@ -12,6 +13,8 @@ import type {
   KeeperStatus,
   KeptSubscription,
   SubscriptionKeeperOptions,
+  SweepOptions,
+  SweepProgress,
   SweepReport,
 } from './types.js'
 
@@ -62,9 +65,12 @@ export class SubscriptionKeeper implements AsyncDisposable {
    * `failed` of the report, which cause no rejection. `problems` has a roster that could not be read. Calls at the same
    * time share their requests. A sweep waits a minute for a service or a store that is down, and 130 seconds for users
    * of a crashed process.
+   *
+   * @throws `InvalidRequestError` for unknown options
    */
-  sweep(): Promise<SweepReport> {
-    return this.#sweep({ provenSince: now() })
+  async sweep(options: SweepOptions = {}): Promise<SweepReport> {
+    validateSweepOptions(options)
+    return this.#sweep({ provenSince: now() }, options)
   }
 
   /**
@@ -73,7 +79,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
    * {@link SubscriptionKeeper.stop}. Does nothing if the watch is running.
    */
   start(): void {
-    this.#inOwnContext(() => this.#queue.watch(() => this.#sweep({ provenSince: longAgo })))
+    this.#inOwnContext(() => this.#queue.watch(() => this.#sweep({ provenSince: longAgo }, {})))
   }
 
   /** Ends the watch and running sweeps. No call begins after it; calls in flight have 10 seconds. Subscriptions stay. */
@@ -124,7 +130,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
    */
   async unsubscribeAll(): Promise<SweepReport> {
     await this.stop()
-    const report = await this.#sweep({ provenSince: now(), wantsNone: true })
+    const report = await this.#sweep({ provenSince: now(), wantsNone: true }, {})
     this.#refuseIfNothingWasDone()
     return report
   }
@@ -145,11 +151,14 @@ export class SubscriptionKeeper implements AsyncDisposable {
     }
   }
 
-  #sweep(request: SweepRequest): Promise<SweepReport> {
-    const { log, problems } = this.#parts.reporter
+  #sweep(request: SweepRequest, { onProgress }: SweepOptions): Promise<SweepReport> {
+    const { reporter } = this.#parts
+    const { log, problems } = reporter
+    const report = (progress: SweepProgress) =>
+      onProgress && reporter.call('onProgress', () => onProgress(progress))
     const sweep = async (context: object | undefined) => {
       const startedSince = now()
-      const counted = await this.#queue.sweep(request)
+      const counted = await this.#queue.sweep(request, report)
       const { active, ...counts } = { ...counted, failed: counted.failed.length }
       Object.assign(context ?? {}, counts)
       const durationMs = Math.round(now() - startedSince)

@@ -158,6 +158,22 @@ export interface SweepReport {
   readonly problems: readonly KeeperProblem[]
 }
 
+/** How far a sweep is. */
+export interface SweepProgress extends Pick<SweepReport, 'created' | 'restored' | 'removed'> {
+  /** How many users the sweep is done with. */
+  readonly done: number
+  /** How many users the sweep reconciles, users to be removed included. */
+  readonly total: number
+  /** How many of `done` failed. */
+  readonly failed: number
+}
+
+/** What a caller may set on a sweep. */
+export interface SweepOptions {
+  /** Called after every user. Default: none. */
+  readonly onProgress?: ((progress: SweepProgress) => unknown) | undefined
+}
+
 /** The subscription of one user, as far as the keeper knows. */
 export interface KeptSubscription {
   /** The service's id, if known. */

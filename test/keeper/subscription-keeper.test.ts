@@ -48,6 +48,14 @@ test('a sweep subscribes every user, each with a subscription of their own, and 
   expect(keeper.subscription('bob')?.restoredCount).toBe(1)
 })
 
+test.for([{ allowRemovals: true }, { onprogress() {} }, { onProgress: 'yes' }])(
+  'a sweep with the options %j is refused, and does nothing',
+  async (bench, options) => {
+    await expect(bench.keeper().sweep(options as object)).rejects.toThrow(InvalidRequestError)
+    expect(bench.emulator.requests).toEqual([])
+  },
+)
+
 test('options that cannot work are refused together, each with what would do', async (bench) => {
   const wrong: object = {
     client: {},
@@ -180,7 +188,7 @@ describe('the keeper', () => {
       }),
     )
     await context.run('of a request', async () => {
-      await keeper.sweep()
+      await keeper.sweep({ onProgress: see })
       bench.emulator.endSubscription(bench.idOf('bob') ?? 0)
       keeper.observe({}, { subscriptionId: bench.idOf('alice') ?? 0 })
       keeper.start()

@@ -6,13 +6,26 @@ import { agents, nodeOf, settledWorld, statesOf, swept, tellStories, worldOf } f
 tellStories()
 
 describe('a sweep', () => {
+  test('shows its progress after every user', async () => {
+    const world = worldOf({ users: 5 })
+    const seen: number[] = []
+    const node = world.start(undefined, false)
+    await world.settled(node, (keeper) =>
+      keeper.sweep({ onProgress: ({ done, total }) => seen.push(done / total) }),
+    )
+    expect(seen).toEqual([0.2, 0.4, 0.6, 0.8, 1])
+  })
+
   test('costs no more requests if it is called several times at once, and each call counts', async () => {
     const world = worldOf({ users: 4 })
     const node = world.start(undefined, false)
+    let progress = 0
+    const onProgress = () => progress++
     const reports = await world.settled(node, (keeper) =>
-      Promise.all([keeper.sweep(), keeper.sweep(), keeper.sweep()]),
+      Promise.all([keeper.sweep({ onProgress }), keeper.sweep({ onProgress }), keeper.sweep()]),
     )
     expect(world.requests).toHaveLength(4)
+    expect(progress).toBe(8)
     expect(reports).toMatchObject([{ active: 4 }, { active: 4 }, { active: 4 }])
   })
 

@@ -25,7 +25,7 @@ import { isFailure } from './call.js'
 import { Deliveries } from './deliveries.js'
 import { Run } from './outage-and-limits.js'
 import { type Ending, Reconciliation } from './reconcile.js'
-import { type Counted, SweepCount } from './sweep.js'
+import { type Counted, type OnProgress, SweepCount } from './sweep.js'
 
 const tickMs = 1_000
 /** If no tick came for this long, the process was suspended, or the machine slept. */
@@ -118,8 +118,8 @@ export class Queue {
   }
 
   /** Reads configuration and roster, and reconciles every user once. */
-  sweep(request: SweepRequest): Promise<Counted> {
-    const call = this.#sweep(request, this.#run).finally(() => {
+  sweep(request: SweepRequest, onProgress: OnProgress): Promise<Counted> {
+    const call = this.#sweep(request, this.#run, onProgress).finally(() => {
       this.#sweepCalls.delete(call)
       this.#stopTicking()
     })
@@ -128,14 +128,14 @@ export class Queue {
     return call
   }
 
-  async #sweep(request: SweepRequest, run: Run): Promise<Counted> {
+  async #sweep(request: SweepRequest, run: Run, onProgress: OnProgress): Promise<Counted> {
     const obstacle = await this.#prepare(request, run)
     if (obstacle !== undefined) {
       // Read again as soon as the obstacle is gone.
       this.#parts.schedule.setRosterDue(0)
       return this.#reportOfNothing(request, obstacle)
     }
-    const sweep = new SweepCount(this.#parts.users.all.values(), request.provenSince)
+    const sweep = new SweepCount(this.#parts.users.all.values(), request.provenSince, onProgress)
     this.#sweeps.add(sweep)
     this.#parts.schedule.markAllDue(sweep.provenSince)
     // Both walk over all users.

@@ -1,9 +1,10 @@
 /** Counts one sweep: every user is reconciled at least once, if necessary after a wait. */
 import type { User } from '../memory/users.js'
 import { claimPatienceMs, now, sweepPatienceMs } from '../timing.js'
-import type { SweepReport } from '../types.js'
+import type { SweepProgress, SweepReport } from '../types.js'
 import type { Ending, Reconciliation } from './reconcile.js'
 
+export type OnProgress = (progress: SweepProgress) => void
 export type Counted = Omit<SweepReport, 'problems'>
 
 export class SweepCount {
@@ -14,14 +15,18 @@ export class SweepCount {
   readonly ended: Promise<void>
   /** Those that could not be reconciled at once: the reason, and how long the sweep waits; monotonic. */
   readonly #open: Map<User, { readonly error: unknown; readonly patientUntil: number } | undefined>
+  readonly #total: number
+  readonly #onProgress: OnProgress
   readonly #counts = { created: 0, restored: 0, removed: 0 }
   readonly #failed: { username: string; error: unknown }[] = []
   #wanted = 0
   #active = 0
   #end: () => void = () => {}
 
-  constructor(users: Iterable<User>, provenSince: number) {
+  constructor(users: Iterable<User>, provenSince: number, onProgress: OnProgress) {
     this.#open = new Map(Array.from(users, (user) => [user, undefined]))
+    this.#total = this.#open.size
+    this.#onProgress = onProgress
     this.provenSince = provenSince
     this.ended = new Promise((resolve) => {
       this.#end = resolve
@@ -71,6 +76,8 @@ export class SweepCount {
     this.#open.delete(user)
     if (user.isWanted) this.#wanted++
     if (isActive) this.#active++
+    const done = this.#total - this.#open.size
+    this.#onProgress({ done, total: this.#total, ...this.#counts, failed: this.#failed.length })
     if (this.#open.size === 0) this.#end()
   }
 }
