@@ -49,7 +49,6 @@ const optionsSchema = z.lazy(() =>
       onGap: functionFor('a function that takes a gap').optional(),
       onProblem: functionFor('a function that takes a problem').optional(),
       sweepIntervalMs: z.number().positive().max(maxDelayMs).optional(),
-      rosterTimeoutMs: z.number().positive().max(maxDelayMs).optional(),
       maxRequestsPerSecond: z
         .union([z.number().positive(), z.literal(Number.POSITIVE_INFINITY)], 'must be a positive number')
         .optional(),
@@ -75,7 +74,6 @@ const defaults = {
   maxRemovedShare: 0.5,
   maxRequestsPerSecond: 50,
   reportStrays: true,
-  rosterTimeoutMs: 30_000,
   sweepIntervalMs: 900_000,
 } as const
 

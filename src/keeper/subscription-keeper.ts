@@ -1,11 +1,18 @@
 /** Keeps a roster of users subscribed: see {@link SubscriptionKeeper}. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { channelFor, traced } from '../shared/tracing.js'
-import { basicsOf } from './basics.js'
-import { Queue, type SweepRequest } from './loop/queue.js'
-import { Configuration } from './memory/configuration.js'
-import { type Parts, type User, Users } from './memory/users.js'
-import { validateSweepOptions } from './options.js'
+import { Configuration } from './configuration.js'
+import { Deliveries } from './deliveries.js'
+import { IndexOfNames } from './index-of-names.js'
+import { KeeperStore } from './keeper-store.js'
+import { Limiter, type Run } from './limiter.js'
+import { type ResolvedOptions, resolveOptions, validateSweepOptions } from './options.js'
+import { Processes } from './processes.js'
+import { Queue, type SweepRequest } from './queue.js'
+import { Reconciliation } from './reconcile.js'
+import { Reporter } from './reporter.js'
+import { RosterReader } from './roster.js'
+import { Routes } from './routes.js'
 import { absorb } from './rules/record.js'
 import { longAgo, now } from './timing.js'
 import type {
@@ -17,6 +24,7 @@ import type {
   SweepProgress,
   SweepReport,
 } from './types.js'
+import { type User, Users } from './users.js'
 
 const channel = channelFor('sweep')
 
@@ -42,14 +50,48 @@ const channel = channelFor('sweep')
  */
 export class SubscriptionKeeper implements AsyncDisposable {
   readonly #inOwnContext = AsyncLocalStorage.snapshot()
-  readonly #parts: Parts
+  readonly #options: ResolvedOptions
+  readonly #reporter: Reporter
+  readonly #store: KeeperStore
+  readonly #users: Users
+  readonly #configuration: Configuration
   readonly #queue: Queue
 
   /** @throws `ConfigurationError` that lists every problem of the options */
   constructor(options: SubscriptionKeeperOptions) {
-    const basics = basicsOf(options)
-    this.#parts = { ...basics, configuration: new Configuration(basics), users: new Users(basics) }
-    this.#queue = new Queue(this.#parts)
+    const resolved = resolveOptions(options)
+    const { client, concurrency, existing, name, reportStrays, sweepIntervalMs } = resolved
+    const reporter = new Reporter(resolved)
+    const { problems } = reporter
+    const store = new KeeperStore(resolved.store, name, client.service, problems)
+    const processes = new Processes(store)
+    const index = new IndexOfNames(store)
+    const users = new Users({ index, problems, processes, store, sweepIntervalMs })
+    const configuration = new Configuration(resolved, { problems, processes, store, users })
+    const limiter = new Limiter(resolved, { configuration, problems, processes, store })
+    const routes = new Routes(problems)
+    const reconcile = (user: User, run: Run) => {
+      const needs = { client, configuration, existing, limiter, reporter, routes, sweepIntervalMs, users }
+      return new Reconciliation(needs, user, run).reconcile()
+    }
+    this.#queue = new Queue({
+      concurrency,
+      configuration,
+      deliveries: new Deliveries({ problems, reportStrays, sweepIntervalMs, users }),
+      limiter,
+      processes,
+      reconcile,
+      reporter,
+      roster: new RosterReader(resolved, { index, problems, users }),
+      store,
+      sweepIntervalMs,
+      users,
+    })
+    this.#options = resolved
+    this.#reporter = reporter
+    this.#store = store
+    this.#users = users
+    this.#configuration = configuration
   }
 
   /**
@@ -105,19 +147,19 @@ export class SubscriptionKeeper implements AsyncDisposable {
       isReady: true,
       counts,
       oldestProofAt: Number.isFinite(oldestProofAt) ? oldestProofAt : undefined,
-      problems: this.#parts.reporter.problems.list(),
+      problems: this.#reporter.problems.list(),
     }
   }
 
   /** The subscription of one user, from memory; `undefined` for an unknown user. */
   subscription(username: string): KeptSubscription | undefined {
-    const user = this.#parts.users.all.get(username)
+    const user = this.#users.all.get(username)
     return user?.isWanted ? this.#shown(user) : undefined
   }
 
   /** The subscriptions of all users, from memory. */
   *subscriptions(): IterableIterator<Pick<KeeperGap, 'username'> & KeptSubscription> {
-    for (const user of this.#parts.users.all.values()) {
+    for (const user of this.#users.all.values()) {
       if (user.isWanted) yield { username: user.username, ...this.#shown(user) }
     }
   }
@@ -136,15 +178,15 @@ export class SubscriptionKeeper implements AsyncDisposable {
   }
 
   #shown(user: User): KeptSubscription {
-    const { checkedSince, delivery, record, schedule } = user
+    const { checkedSince, delivery, failures, record } = user
     const isSure = record?.id !== undefined && !record.idUnsure
-    const isProven = isSure && now() - checkedSince <= 2 * this.#parts.sweepIntervalMs
+    const isProven = isSure && now() - checkedSince <= 2 * this.#options.sweepIntervalMs
     const known = record && absorb(record, delivery)
     const hasConflict = record?.id === undefined && record?.conflictAt !== undefined
     const state = hasConflict ? 'conflict' : isProven ? 'active' : 'unproven'
     return {
       subscriptionId: record?.id,
-      state: schedule.failures > 0 ? 'failing' : state,
+      state: failures > 0 ? 'failing' : state,
       lastProvenAt: known?.provenAt,
       lastDeliveryAt: known?.deliveryAt ?? delivery?.at,
       restoredCount: record?.restoredCount ?? 0,
@@ -152,7 +194,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
   }
 
   #sweep(request: SweepRequest, { onProgress }: SweepOptions): Promise<SweepReport> {
-    const { reporter } = this.#parts
+    const reporter = this.#reporter
     const { log, problems } = reporter
     const report = (progress: SweepProgress) =>
       onProgress && reporter.call('onProgress', () => onProgress(progress))
@@ -165,14 +207,14 @@ export class SubscriptionKeeper implements AsyncDisposable {
       log('info', { event: 'sweep.done', ...counts, active, durationMs }, 'A sweep is done')
       return { ...counted, problems: problems.list() }
     }
-    const contextOf = () => ({ name: this.#parts.name })
+    const contextOf = () => ({ name: this.#options.name })
     return this.#inOwnContext(() => traced<object, SweepReport>(channel, contextOf, sweep))
   }
 
   /** Throws, because an empty report would say that nothing is left to do. */
   #refuseIfNothingWasDone(): void {
-    const { isSuperseded } = this.#parts.configuration.state
-    if (this.#parts.users.all.size > 0 || (!isSuperseded && !this.#parts.store.isFailing)) return
+    const { isSuperseded } = this.#configuration
+    if (this.#users.all.size > 0 || (!isSuperseded && !this.#store.isFailing)) return
     const reason = isSuperseded ? 'another process has a newer configuration' : 'the store cannot be read'
     throw new Error(
       `unsubscribeAll has done nothing, and this process knows no user: ${reason}. Call it again later.`,

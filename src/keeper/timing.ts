@@ -11,7 +11,9 @@ export const longAgo = Number.NEGATIVE_INFINITY
 
 /** The time limit of the store, and how often a failing store is tried. */
 export const storeTimeoutMs = 5_000
-export const callTimeoutMs = 30_000
+export const requestTimeoutMs = 30_000
+/** How long the function of the roster may take. */
+export const rosterTimeoutMs = 30_000
 /** How long a stop waits for answers, and then for the rest. */
 export const stopTimeoutMs = 10_000
 export const stopGraceMs = 1_000

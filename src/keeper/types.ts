@@ -16,12 +16,10 @@ export type KeeperClient = Pick<
   Partial<Pick<NotificationClient, 'service'>>
 
 /**
- * The users to subscribe: a list, or a function that is called once per interval and before every sweep. Its signal is
- * aborted after `rosterTimeoutMs` and by `stop()`: pass it on to `fetch`, or a request that hangs keeps the process alive.
+ * The users to subscribe: a list, or a function that is called once per interval and before every sweep. It has 30 seconds
+ * to return; after a failure it is called again after 5 s, 10 s and so on.
  */
-export type Roster =
-  | readonly string[]
-  | ((options: { readonly signal: AbortSignal }) => readonly string[] | Promise<readonly string[]>)
+export type Roster = readonly string[] | (() => readonly string[] | Promise<readonly string[]>)
 
 /** The options of a `SubscriptionKeeper`. `callbackUrl` and everything down to `notificationTypes` are required. */
 export interface SubscriptionKeeperOptions
@@ -35,7 +33,7 @@ export interface SubscriptionKeeperOptions
    * a store without `compareAndSet` is for one process; `new Map()` forgets at a restart.
    */
   readonly store: KeyValueStore
-  /** The users to subscribe; the same in all processes. A function has `rosterTimeoutMs` to return. */
+  /** The users to subscribe; the same in all processes. */
   readonly usernames: Roster
   /** The notification types of every user. */
   readonly notificationTypes: readonly NotificationType[]
@@ -51,8 +49,6 @@ export interface SubscriptionKeeperOptions
   readonly onProblem?: ((problem: KeeperProblem) => unknown) | undefined
   /** In what time each user is checked once, in milliseconds; well below a day. Default: 900,000 (15 minutes). */
   readonly sweepIntervalMs?: number | undefined
-  /** How long `usernames` may take, in milliseconds. Default: 30,000. */
-  readonly rosterTimeoutMs?: number | undefined
   /** Requests of all processes together per second, on average; `Infinity` for no limit. Default: 50. */
   readonly maxRequestsPerSecond?: number | undefined
   /** How many requests of this process are in flight at most. Default: 8. */

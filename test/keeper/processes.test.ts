@@ -1,7 +1,7 @@
 /** Several processes: which configuration holds, and how the work is divided. */
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { KeeperStore } from '../../src/keeper/memory/keeper-store.js'
-import { Processes } from '../../src/keeper/memory/processes.js'
+import { KeeperStore } from '../../src/keeper/keeper-store.js'
+import { Processes } from '../../src/keeper/processes.js'
 import { Problems } from '../../src/keeper/reporter.js'
 import type { Node, World } from './convergence/world.js'
 import { hour, minute, second } from './convergence/world.js'
@@ -202,17 +202,5 @@ describe('processes share the work', () => {
     )
     expect(most).toBeLessThanOrEqual(50)
     expect(most).toBeGreaterThan(30)
-  })
-
-  test('a key of theirs that cannot be used costs nothing but the division', async () => {
-    const world = await settledWorld({ users: 20, processes: 2 })
-    const key = world.store.keys.find((each) => each.endsWith(':processes')) ?? ''
-    world.store.breakKey(key)
-    world.end(agents(20))
-    const report = await world.settled(nodeOf(world), (keeper) => keeper.sweep())
-    expect(report).toMatchObject({ active: 20, restored: 20, failed: [], problems: [{ code: 'STORE' }, {}] })
-    world.store.repairKeys()
-    await world.time.advance(minute)
-    expect(problemCodes(nodeOf(world))).toEqual(['RECEIVER_SUSPECTED'])
   })
 })

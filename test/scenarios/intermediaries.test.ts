@@ -9,7 +9,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { checkCommand } from '../../src/cli/check.js'
 import { clientVariables } from '../../src/emulator/words.js'
 import { intermediaryOf } from '../../src/http/intermediary.js'
-import { sendCall } from '../../src/keeper/loop/call.js'
+import { sendRequest } from '../../src/keeper/request.js'
 import { call } from '../cli/support.js'
 import { failureOf } from '../support/failure.js'
 import { type FakeService, fakeService, subscription } from '../support/fake-service.js'
@@ -84,8 +84,8 @@ describe('what a product in between has made', () => {
       { kind: 'update', id: 1 },
       { kind: 'unsubscribe', id: 1 },
     ] as const) {
-      const result = await sendCall(client, call, 'alice', { parameters: { token: 'x' } }, signal)
-      expect(result).toMatchObject({ kind: 'SERVICE' })
+      const result = await sendRequest(client, call, 'alice', { parameters: { token: 'x' } }, signal)
+      expect(result).toMatchObject({ kind: 'service' })
     }
 
     service.onToken = () => answer(shape)
@@ -93,8 +93,8 @@ describe('what a product in between has made', () => {
     const refused = Object(await failureOf(another.getAccessToken()))
     expect(refused).toMatchObject({ code: 'TOKEN_REQUEST', status: shape.status, intermediary: product })
     expect(refused.message).not.toContain('clientSecret')
-    const kept = await sendCall(another, { kind: 'create', spec }, 'alice', {}, signal)
-    expect(kept).toMatchObject({ kind: 'SERVICE' })
+    const kept = await sendRequest(another, { kind: 'create', spec }, 'alice', {}, signal)
+    expect(kept).toMatchObject({ kind: 'service' })
   })
 
   const byStatus = new Map(madeInBetween.map((shape) => [shape.status, shape]))
@@ -135,6 +135,6 @@ test.each(madeByServices)('what a service has made counts: $name', async (shape)
   })
   const update = client.updateSubscriptionParameters(1, { parameters: { token: 'x' } })
   expect(await failureOf(update)).toMatchObject({ code: 'API', status: 403, intermediary: undefined })
-  const conflict = await sendCall(client, { kind: 'create', spec }, 'alice', {}, signal)
+  const conflict = await sendRequest(client, { kind: 'create', spec }, 'alice', {}, signal)
   expect(conflict).toEqual({ kind: 'conflict' })
 })

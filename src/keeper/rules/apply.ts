@@ -1,22 +1,22 @@
 /** What a reply of the service means for the record and the routes. A pure rule. */
 import type { Operation } from '../../shared/routes.js'
 import type { KeeperGap } from '../types.js'
-import { type Facts, hasFormerNames, type Learnt, type PlannedCall } from './decide.js'
+import { type Facts, hasFormerNames, type Learnt, type PlannedRequest } from './decide.js'
 import { nextCount, type UserRecord, union } from './record.js'
 
 /**
- * `unreadable`: a create succeeded, but its answer has no readable id. Of calls with an id: `gone`: no subscription has the
- * id. `not-found`: the same, or a wrong route. `no-route`: the service has no such route. `refused`: any other refusal,
+ * `unreadable`: a create succeeded, but its answer has no readable id. Of requests with an id: `gone`: no subscription has the
+ * id. `not-found`: the same, or a wrong route. `no-route`: the service has no such route. `unclear`: any other refusal,
  * because the interface leaves open how a service answers for an ended subscription.
  */
 export type Reply =
   | { readonly kind: 'created'; readonly id: number }
   | { readonly kind: 'ok' | 'conflict' }
-  | { readonly kind: 'gone' | 'not-found' | 'no-route' | 'refused' | 'unreadable'; readonly error?: unknown }
+  | { readonly kind: 'gone' | 'not-found' | 'no-route' | 'unclear' | 'unreadable'; readonly error?: unknown }
 
-/** A call, its reply, and what was known when it was sent. Times are of the wall clock. */
-export interface Answered<Call = PlannedCall> {
-  readonly call: Call
+/** A request, its reply, and what was known when it was sent. Times are of the wall clock. */
+export interface Answered<Request = PlannedRequest> {
+  readonly request: Request
   readonly reply: Reply
   readonly sentAt: number
   readonly answeredAt: number
@@ -24,7 +24,7 @@ export interface Answered<Call = PlannedCall> {
   readonly facts: Facts
 }
 
-type AnsweredCreate = Answered<Extract<PlannedCall, { spec: string }>>
+type AnsweredCreate = Answered<Extract<PlannedRequest, { spec: string }>>
 
 export interface Applied {
   /** The record without a claim. */
@@ -37,10 +37,10 @@ export interface Applied {
   /** An interval in which notifications may have been lost: the user was restored. */
   readonly gap?: KeeperGap
   /** The route that works. */
-  readonly proves?: Operation
+  readonly confirms?: Operation
   /** The route that is wrong. */
   readonly refutes?: Operation
-  /** Whether the service refuses a call for a subscription that exists. */
+  /** Whether the service refuses a request for a subscription that exists. */
   readonly isRefused?: boolean
 }
 
@@ -48,19 +48,19 @@ export interface Applied {
 const sure = { idUnsure: undefined, endedByUs: undefined, conflictAt: undefined }
 
 export function apply(record: UserRecord, answered: Answered): Applied {
-  const { call, reply } = answered
-  if ('id' in call) return applyById(record, call.kind, answered)
+  const { request, reply } = answered
+  if ('id' in request) return applyById(record, request.kind, answered)
   switch (reply.kind) {
     case 'created':
-      return created(record, { ...answered, call }, reply.id)
+      return created(record, { ...answered, request }, reply.id)
     case 'unreadable': {
-      // What may have been created before may have ended before this call.
+      // What may have been created before may have ended before this request.
       const provenAt = record.provenAt ?? (record.idUnsure ? undefined : answered.sentAt)
-      const tried = { ...replaced(record, answered), id: undefined, spec: call.spec }
-      return { record: { ...tried, idUnsure: true, provenAt }, learnt: taken({ ...answered, call }) }
+      const tried = { ...replaced(record, answered), id: undefined, spec: request.spec }
+      return { record: { ...tried, idUnsure: true, provenAt }, learnt: taken({ ...answered, request }) }
     }
     default:
-      return inTheWay(record, { ...answered, call })
+      return inTheWay(record, { ...answered, request })
   }
 }
 
@@ -71,12 +71,12 @@ function applyById(record: UserRecord, kind: Operation, answered: Answered): App
       if (kind === 'update') {
         const names = union(record.names, facts.names)
         const updated = { ...record, ...sure, names, generation: facts.generation, provenAt: sentAt }
-        return { record: updated, learnt: {}, proven: 'id', proves: kind }
+        return { record: updated, learnt: {}, proven: 'id', confirms: kind }
       }
       // The first 2xx of a route that ends nothing looks the same: a create shows whether the subscription has ended.
-      if (!facts.isUnsubscribeProven && !learnt.isIdNew)
+      if (!facts.isUnsubscribeConfirmed && !learnt.isIdNew)
         return { record: { ...record, endedByUs: true }, learnt: { seemsEnded: true } }
-      return { record: { ...record, id: undefined, endedByUs: true }, learnt: {}, proves: kind }
+      return { record: { ...record, id: undefined, endedByUs: true }, learnt: {}, confirms: kind }
     }
     case 'gone': {
       // After an unsubscribe the gap is reported when the user is subscribed again.
@@ -85,7 +85,7 @@ function applyById(record: UserRecord, kind: Operation, answered: Answered): App
     }
     case 'no-route':
       return { record, learnt: { ...learnt, inconclusive: kind }, refutes: kind }
-    case 'refused':
+    case 'unclear':
       if (learnt.isIdNew) return { record, learnt, isRefused: true }
       return { record, learnt: { ...learnt, inconclusive: kind, isRefused: true } }
     default:
@@ -97,15 +97,15 @@ function applyById(record: UserRecord, kind: Operation, answered: Answered): App
 
 /** 409 to a create. */
 function inTheWay(record: UserRecord, answered: AnsweredCreate): Applied {
-  const { call, facts, learnt, sentAt } = answered
+  const { request, facts, learnt, sentAt } = answered
   const found = taken(answered)
   // A recreate replaces an identical subscription: after a 409 none of ours exists.
-  if (call.kind === 'recreate')
+  if (request.kind === 'recreate')
     return { record: { ...replaced(record, answered), id: undefined, idUnsure: undefined }, learnt: found }
   if (record.id === undefined || record.idUnsure) return { record, learnt: found }
   const { inconclusive, isRefused, seemsEnded } = learnt
   // The gap of a spec that is no longer wanted begins with the last proof before.
-  const provenAt = call.spec === facts.spec ? { provenAt: sentAt } : {}
+  const provenAt = request.spec === facts.spec ? { provenAt: sentAt } : {}
   const known = {
     record: { ...record, endedByUs: undefined, ...provenAt },
     learnt: found,
@@ -115,25 +115,25 @@ function inTheWay(record: UserRecord, answered: AnsweredCreate): Applied {
   if (inconclusive === undefined || !facts.mayUpdate) return known
   if (isRefused) return { ...known, isRefused }
   // The update has not found a subscription that exists.
-  if (facts.isIdProven) return { ...known, refutes: inconclusive }
+  if (facts.isIdKnown) return { ...known, refutes: inconclusive }
   return { record: { ...record, idUnsure: true }, learnt: found }
 }
 
 /** A new subscription: the user's first, one made only to be ended, or the end of a gap. */
 function created(before: UserRecord, answered: AnsweredCreate, id: number): Applied {
-  const { answeredAt, call, facts, learnt, sentAt } = answered
+  const { answeredAt, request, facts, learnt, sentAt } = answered
   const { inconclusive, seemsEnded } = learnt
   const record = replaced(before, answered)
   const { provenAt, restoredCount, restores, username } = record
-  const known = { id, spec: call.spec, names: facts.names, generation: facts.generation, provenAt: sentAt }
+  const known = { id, spec: request.spec, names: facts.names, generation: facts.generation, provenAt: sentAt }
   const made = { ...record, ...sure, ...known }
   const findings = {
     learnt: { isIdNew: true, inconclusive },
-    ...(seemsEnded && { proves: 'unsubscribe' as const }),
+    ...(seemsEnded && { confirms: 'unsubscribe' as const }),
   }
   // The gap of a user who comes back begins with the last proof before.
   if (!facts.isWanted) return { ...findings, record: { ...made, provenAt } }
-  const isFirst = provenAt === undefined && !record.idUnsure && call.kind === 'create'
+  const isFirst = provenAt === undefined && !record.idUnsure && request.kind === 'create'
   if (isFirst) return { ...findings, record: made, proven: 'id', isCreated: true }
   const cause = causeOf(record, answered)
   const lastProvenAt = provenAt !== undefined && provenAt <= answeredAt ? provenAt : undefined
@@ -144,17 +144,17 @@ function created(before: UserRecord, answered: AnsweredCreate, id: number): Appl
   return { ...findings, record: restored, proven: 'id', gap }
 }
 
-function causeOf(record: UserRecord, { call, facts }: AnsweredCreate): KeeperGap['cause'] {
-  if (record.endedByUs || record.spec !== call.spec || hasFormerNames(record, facts)) return 'changed'
-  return call.kind === 'create' && record.provenAt !== undefined ? 'ended' : 'replaced'
+function causeOf(record: UserRecord, { request, facts }: AnsweredCreate): KeeperGap['cause'] {
+  if (record.endedByUs || record.spec !== request.spec || hasFormerNames(record, facts)) return 'changed'
+  return request.kind === 'create' && record.provenAt !== undefined ? 'ended' : 'replaced'
 }
 
 /** One replacement a day. Replacing what may be the keeper's own is free, unless the service refused that. */
-function replaced(record: UserRecord, { call, reply, answeredAt }: Answered): UserRecord {
-  const usesUpTheDay = call.kind === 'recreate' && (!record.idUnsure || reply.kind === 'conflict')
+function replaced(record: UserRecord, { request, reply, answeredAt }: Answered): UserRecord {
+  const usesUpTheDay = request.kind === 'recreate' && (!record.idUnsure || reply.kind === 'conflict')
   return usesUpTheDay ? { ...record, replacedAt: answeredAt } : record
 }
 
-function taken({ call, facts, learnt }: AnsweredCreate): Learnt {
-  return call.spec === facts.spec ? { ...learnt, isTaken: true } : learnt
+function taken({ request, facts, learnt }: AnsweredCreate): Learnt {
+  return request.spec === facts.spec ? { ...learnt, isTaken: true } : learnt
 }

@@ -4,18 +4,18 @@ import { day } from '../timing.js'
 import { restoreLeftMs, type Spec, type UserRecord } from './record.js'
 
 /** A request to the service. `recreate` is a create that replaces an identical subscription. */
-export type PlannedCall =
+export type PlannedRequest =
   | { readonly kind: 'create' | 'recreate'; readonly spec: Spec }
   | { readonly kind: 'update'; readonly id: number }
   | { readonly kind: 'unsubscribe'; readonly id: number }
 
 /**
- * The next call; or `forget`: nothing of the user is left. `wait`: a restore must wait. `conflict`: another subscription
+ * The next request; or `forget`: nothing of the user is left. `wait`: a restore must wait. `conflict`: another subscription
  * is in the way. `blocked`: the unsubscribe route is wrong. `done`: nothing to do.
  */
-export type Decision = PlannedCall | { readonly kind: 'forget' | 'wait' | 'conflict' | 'blocked' | 'done' }
+export type Decision = PlannedRequest | { readonly kind: 'forget' | 'wait' | 'conflict' | 'blocked' | 'done' }
 
-export function isCall(step: Decision): step is PlannedCall {
+export function isRequest(step: Decision): step is PlannedRequest {
   return 'spec' in step || 'id' in step
 }
 
@@ -23,9 +23,9 @@ export function isCall(step: Decision): step is PlannedCall {
 export interface Learnt {
   /** A create of the wanted spec was answered 409 or unreadably: a subscription exists. */
   readonly isTaken?: boolean
-  /** The kind of a call with an id that was refused, or answered 404 on an unproven route. */
+  /** The kind of a request with an id that was refused, or answered 404 on an unconfirmed route. */
   readonly inconclusive?: Operation | undefined
-  /** Whether that call was refused. */
+  /** Whether that request was refused. */
   readonly isRefused?: boolean
   /** The service gave the recorded id in this reconciliation. */
   readonly isIdNew?: boolean
@@ -50,9 +50,9 @@ export interface Facts {
   /** Whether the route to unsubscribe is not known to be wrong. */
   readonly mayUnsubscribe: boolean
   /** Whether the route to unsubscribe has ended a subscription. */
-  readonly isUnsubscribeProven: boolean
+  readonly isUnsubscribeConfirmed: boolean
   /** Whether the service gave or confirmed the recorded id to this process. */
-  readonly isIdProven: boolean
+  readonly isIdKnown: boolean
   /** Whether a subscription in the way may be replaced. */
   readonly replacesExisting: boolean
   /** Wall clock. */
@@ -85,7 +85,7 @@ export function decide(record: UserRecord, learnt: Learnt, facts: Facts): Decisi
   if (isOpen && !learnt.isTaken) return createOrWait
   if (!facts.wantsProof && !endedByUs) return { kind: 'done' }
   // An update restores nothing, so it need not wait.
-  const wantsUpdate = facts.wantsProofById || !facts.isIdProven || !mayRestore
+  const wantsUpdate = facts.wantsProofById || !facts.isIdKnown || !mayRestore
   return mayUpdate && wantsUpdate ? update : createOrWait
 }
 

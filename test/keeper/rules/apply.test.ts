@@ -1,7 +1,7 @@
 /** What an answer means, as one table. */
 import { describe, expect, test } from 'vitest'
 import { type Applied, apply, type Reply } from '../../../src/keeper/rules/apply.js'
-import type { Facts, Learnt, PlannedCall } from '../../../src/keeper/rules/decide.js'
+import type { Facts, Learnt, PlannedRequest } from '../../../src/keeper/rules/decide.js'
 import type { UserRecord } from '../../../src/keeper/rules/record.js'
 import { create, createOld, facts, fresh, old, recreate, recreateOld, unsubscribe, update } from './facts.js'
 
@@ -15,12 +15,19 @@ const unreadable = { kind: 'unreadable' } as const
 
 function applied(
   record: UserRecord,
-  call: PlannedCall,
+  request: PlannedRequest,
   reply: Reply,
   others: Partial<Facts> = {},
   learnt: Learnt = {},
 ): Applied {
-  return apply(record, { call, reply, sentAt: 100, answeredAt: 101, learnt, facts: { ...facts, ...others } })
+  return apply(record, {
+    request,
+    reply,
+    sentAt: 100,
+    answeredAt: 101,
+    learnt,
+    facts: { ...facts, ...others },
+  })
 }
 
 const without = (record: UserRecord, ...keys: (keyof UserRecord)[]) =>
@@ -34,7 +41,7 @@ const outdated = { ...kept, spec: old }
 const exists = { proven: 'existence' } as const
 const taken = { learnt: { isTaken: true } }
 
-type Row = [string, UserRecord, PlannedCall, Reply, UserRecord, Partial<Applied>?]
+type Row = [string, UserRecord, PlannedRequest, Reply, UserRecord, Partial<Applied>?]
 
 describe('the record after', () => {
   test.each<Row>([
@@ -87,20 +94,20 @@ describe('the record after', () => {
     ['an update that finds nothing', unsure, update, gone, { ...lost, idUnsure: true }],
     ['an unsubscribe', kept, unsubscribe, ok, { ...lost, endedByUs: true }],
     ['an unsubscribe that finds nothing', kept, unsubscribe, gone, { ...lost, endedByUs: true }],
-  ])('%s', (_what, before, call, answer, record, findings = {}) => {
-    const { isCreated, gap, proves, ...result } = applied(before, call, answer)
+  ])('%s', (_what, before, request, answer, record, findings = {}) => {
+    const { isCreated, gap, confirms, ...result } = applied(before, request, answer)
     expect(result).toEqual({
       record,
       learnt: answer.kind === 'created' ? { isIdNew: true } : {},
       ...findings,
     })
-    expect(proves).toBe(answer.kind === 'ok' ? call.kind : undefined)
+    expect(confirms).toBe(answer.kind === 'ok' ? request.kind : undefined)
     expect(isCreated ?? false).toBe(answer.kind === 'created')
     expect(gap).toBeUndefined()
   })
 
-  test.each([update, unsubscribe])('404 on a route that is not proven is as before', (call) => {
-    expect(applied(kept, call, notFound)).toEqual({ record: kept, learnt: { inconclusive: call.kind } })
+  test.each([update, unsubscribe])('404 on a route that is not proven is as before', (request) => {
+    expect(applied(kept, request, notFound)).toEqual({ record: kept, learnt: { inconclusive: request.kind } })
   })
 
   test('a create for a user who is not wanted, which is ended next, is known, and proves nothing', () => {
@@ -115,11 +122,11 @@ describe('the route after', () => {
   const recent = { isIdNew: true }
   const test404 = { inconclusive: 'update' } as const
 
-  test.each([update, unsubscribe])('404 for an id that the service gave just now is wrong', (call) => {
-    expect(applied(kept, call, notFound, {}, recent)).toEqual({
+  test.each([update, unsubscribe])('404 for an id that the service gave just now is wrong', (request) => {
+    expect(applied(kept, request, notFound, {}, recent)).toEqual({
       record: kept,
       learnt: {},
-      refutes: call.kind,
+      refutes: request.kind,
     })
   })
 
@@ -136,27 +143,27 @@ describe('the route after', () => {
   })
 
   test('the same with an id of the store is open: the subscription may have another id', () => {
-    const result = applied(kept, create, conflict, { isIdProven: false }, test404)
+    const result = applied(kept, create, conflict, { isIdKnown: false }, test404)
     const learnt = { ...test404, isTaken: true }
     expect(result).toEqual({ record: { ...kept, idUnsure: true }, learnt })
-    const { learnt: next } = applied(result.record, recreate, created, { isIdProven: false }, result.learnt)
+    const { learnt: next } = applied(result.record, recreate, created, { isIdKnown: false }, result.learnt)
     expect(next).toEqual({ isIdNew: true, inconclusive: 'update' })
   })
 
   test('2xx to the first unsubscribe is open, until a create shows whether the subscription has ended', () => {
-    const unproven = { isUnsubscribeProven: false, isWanted: false }
+    const unproven = { isUnsubscribeConfirmed: false, isWanted: false }
     const { record, ...open } = applied(kept, unsubscribe, ok, unproven)
     expect({ record, ...open }).toEqual({
       record: { ...kept, endedByUs: true },
       learnt: { seemsEnded: true },
     })
-    expect(applied(record, create, created, unproven, open.learnt)).toMatchObject({ proves: 'unsubscribe' })
+    expect(applied(record, create, created, unproven, open.learnt)).toMatchObject({ confirms: 'unsubscribe' })
     expect(applied(record, create, conflict, unproven, open.learnt)).toMatchObject({ refutes: 'unsubscribe' })
-    expect(applied(kept, unsubscribe, ok, unproven, recent)).toMatchObject({ proves: 'unsubscribe' })
+    expect(applied(kept, unsubscribe, ok, unproven, recent)).toMatchObject({ confirms: 'unsubscribe' })
   })
 
   test('a refused call with an id is right, and the call has failed if the subscription exists', () => {
-    const refused = { kind: 'refused' } as const
+    const refused = { kind: 'unclear' } as const
     const { learnt } = applied(kept, update, refused)
     expect(applied(kept, create, conflict, {}, learnt)).toMatchObject({
       isRefused: true,
@@ -166,7 +173,7 @@ describe('the route after', () => {
   })
 })
 
-test.each<[string, UserRecord, PlannedCall, object]>([
+test.each<[string, UserRecord, PlannedRequest, object]>([
   ['an end', kept, create, { cause: 'ended', lastProvenAt: 50 }],
   ['an end before a change', outdated, createOld, { cause: 'ended' }],
   ['a change of the spec', outdated, create, { cause: 'changed', lastProvenAt: 50 }],
@@ -180,18 +187,18 @@ test.each<[string, UserRecord, PlannedCall, object]>([
   ['an unanswered first create', { ...fresh, idUnsure: true }, create, { cause: 'replaced' }],
   ['a proof in the future', { ...kept, provenAt: 102 }, create, { cause: 'ended', lastProvenAt: undefined }],
   ['a proof of this moment', { ...kept, provenAt: 101 }, create, { cause: 'ended', lastProvenAt: 101 }],
-])('the gap after: %s', (_what, record, call, expected) => {
-  const { gap, isCreated, proven, record: next } = applied(record, call, created)
+])('the gap after: %s', (_what, record, request, expected) => {
+  const { gap, isCreated, proven, record: next } = applied(record, request, created)
   expect(gap).toMatchObject({ username: 'alice', subscriptionId: 9, restoredAt: 101, ...expected })
   expect(isCreated).toBeUndefined()
   expect(proven).toBe('id')
   const isEnd = gap?.cause === 'ended'
   expect(next).toEqual({
     ...without(record, 'idUnsure', 'endedByUs'),
-    ...{ id: 9, spec: 'spec' in call && call.spec, names: ['token'], generation: 7, provenAt: 100 },
+    ...{ id: 9, spec: 'spec' in request && request.spec, names: ['token'], generation: 7, provenAt: 100 },
     restoredCount: record.restoredCount + 1,
     restores: isEnd ? 1 : 0,
     ...(isEnd && { restoredAt: 101 }),
-    ...(call.kind === 'recreate' && !record.idUnsure && { replacedAt: 101 }),
+    ...(request.kind === 'recreate' && !record.idUnsure && { replacedAt: 101 }),
   })
 })

@@ -48,7 +48,7 @@ const wantedRows: Row[] = [
   ['all is well', {}, {}, {}, done],
   ['a proof is due', {}, {}, due, create],
   ['a proof of the id is due', {}, {}, { ...due, wantsProofById: true }, update],
-  ['a proof is due, and the id is not proven', {}, {}, { ...due, isIdProven: false }, update],
+  ['a proof is due, and the id is not proven', {}, {}, { ...due, isIdKnown: false }, update],
   ['a proof is due, and restores have to wait', restored, {}, due, update],
   ['a proof is due, nothing to update', {}, {}, { ...due, ...noUpdate, wantsProofById: true }, create],
   ['no update, and restores have to wait', restored, {}, { ...due, ...noUpdate }, wait],

@@ -17,8 +17,8 @@ export const facts: Facts = {
   wantsProofById: false,
   mayUpdate: true,
   mayUnsubscribe: true,
-  isUnsubscribeProven: true,
-  isIdProven: true,
+  isUnsubscribeConfirmed: true,
+  isIdKnown: true,
   replacesExisting: true,
   at: 10 * day,
 }

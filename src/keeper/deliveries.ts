@@ -1,23 +1,31 @@
 /** Deliveries prove known subscriptions. Deliveries of unknown subscriptions are a `STRAY`. */
-import type { Parts } from '../memory/users.js'
-import { deliveryLagMs, jitter, minute, now } from '../timing.js'
+import type { Problems } from './reporter.js'
+import { deliveryLagMs, jitter, minute, now } from './timing.js'
+import type { Users } from './users.js'
 
 /** An unknown subscription is forgotten after this time without a delivery. */
 const memoryMs = 60 * minute
 /** The most ids that are remembered: more ids are forged. */
 const maxUnknown = 1_000
 
+interface Needs {
+  readonly problems: Problems
+  readonly reportStrays: boolean
+  readonly sweepIntervalMs: number
+  readonly users: Users
+}
+
 export class Deliveries {
-  readonly #parts: Parts
+  readonly #needs: Needs
   readonly #unknown = new Map<number, { firstSince: number; lastSince: number }>()
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(needs: Needs) {
+    this.#needs = needs
   }
 
   /** Records a delivery at almost no cost: the queue does the rest. */
   observe(id: number, isWatching: boolean): void {
-    const { problems, reportStrays, schedule, sweepIntervalMs, users } = this.#parts
+    const { problems, reportStrays, sweepIntervalMs, users } = this.#needs
     const user = users.byId.get(id)
     if (user === undefined) {
       // The command line's `check` delivers with the id 0, which no subscription has.
@@ -33,12 +41,12 @@ export class Deliveries {
     const { provenAt = 0, restores = 0 } = user.record ?? {}
     // Other processes must learn of a proof before their own is due.
     const isOld = Date.now() - deliveryLagMs - provenAt >= sweepIntervalMs / 2
-    if (restores > 0 || isOld) schedule.markDue(user.schedule)
+    if (restores > 0 || isOld) users.markDue(user)
   }
 
   /** Reports unknown subscriptions. @param areRecordsRead - while they are not, every new subscription is unknown */
   reportStrays(areRecordsRead: boolean): void {
-    const { problems, sweepIntervalMs, users } = this.#parts
+    const { problems, sweepIntervalMs, users } = this.#needs
     // Every record was read in this time: another process may have made the subscription. Late deliveries of a subscription
     // that was replaced end sooner.
     const patienceMs = sweepIntervalMs * (1 + jitter)

@@ -1,4 +1,4 @@
-/** Sends one call to the service and classifies its outcome. */
+/** Sends one request to the service and classifies its outcome. */
 import {
   ApiError,
   InvalidRequestError,
@@ -7,7 +7,7 @@ import {
   SubscriptionConflictError,
   SubscriptionNotFoundError,
   TokenRequestError,
-} from '../../errors.js'
+} from '../errors.js'
 import {
   isAboutCredentials,
   isBusy,
@@ -15,28 +15,28 @@ import {
   isServerError,
   isTokenRefused,
   provesCreate,
-} from '../../shared/statuses.js'
-import { withTimeLimit } from '../../shared/waits.js'
-import { mayHaveTakenEffect } from '../../subscriptions/answer-errors.js'
-import type { UpdateSubscriptionParametersInput } from '../../subscriptions/schemas.js'
-import type { Reply } from '../rules/apply.js'
-import type { PlannedCall } from '../rules/decide.js'
-import { callbackUrlOf, typesOf } from '../rules/record.js'
-import { callTimeoutMs } from '../timing.js'
-import type { KeeperClient } from '../types.js'
+} from '../shared/statuses.js'
+import { withTimeLimit } from '../shared/waits.js'
+import { mayHaveTakenEffect } from '../subscriptions/answer-errors.js'
+import type { UpdateSubscriptionParametersInput } from '../subscriptions/schemas.js'
+import type { Reply } from './rules/apply.js'
+import type { PlannedRequest } from './rules/decide.js'
+import { callbackUrlOf, typesOf } from './rules/record.js'
+import { requestTimeoutMs } from './timing.js'
+import type { KeeperClient } from './types.js'
 
 /**
- * Why a user could not be reconciled. `INVALID`: the client refuses the request and sent nothing. `REFUSED`: the service
- * refused this request. `BLOCKED`: the route is wrong. `STORE`: the user's record cannot be read or written. `BUG`: the
+ * Why a user could not be reconciled. `invalid`: the client refuses the request and sent nothing. `refused`: the service
+ * refused this request. `blocked`: the route is wrong. `store`: the user's record cannot be read or written. `bug`: the
  * keeper has thrown.
  */
-const failureKinds = ['CREDENTIALS', 'SERVICE', 'REFUSED', 'BLOCKED', 'INVALID', 'STORE', 'BUG'] as const
+const failureKinds = ['credentials', 'service', 'refused', 'blocked', 'invalid', 'store', 'bug'] as const
 
 export interface Failure {
   readonly kind: (typeof failureKinds)[number]
   readonly error: unknown
   readonly retryAfterMs?: number | undefined
-  /** Whether the call may take effect, now or later. */
+  /** Whether the request may take effect, now or later. */
   readonly isLost?: boolean
 }
 
@@ -47,25 +47,25 @@ export function isFailure<Other extends { readonly kind: string }>(
 }
 
 /** Never rejects. @param values - parameters and headers @param signal - ends the wait for the answer */
-export async function sendCall(
+export async function sendRequest(
   client: KeeperClient,
-  call: PlannedCall,
+  request: PlannedRequest,
   username: string,
   values: UpdateSubscriptionParametersInput,
   signal: AbortSignal,
 ): Promise<Reply | Failure> {
-  // The keeper itself repeats calls, so that no request leaves long after its claim.
-  const once = { retry: false, timeoutMs: callTimeoutMs, signal } as const
+  // The keeper itself repeats requests, so that no request leaves long after its claim.
+  const once = { retry: false, timeoutMs: requestTimeoutMs, signal } as const
   const send = async (): Promise<Reply> => {
-    if (call.kind === 'unsubscribe') await client.unsubscribe(call.id, once)
-    else if (call.kind === 'update') await client.updateSubscriptionParameters(call.id, values, once)
+    if (request.kind === 'unsubscribe') await client.unsubscribe(request.id, once)
+    else if (request.kind === 'update') await client.updateSubscriptionParameters(request.id, values, once)
     else {
       const input = {
         ...values,
-        notificationTypes: typesOf(call.spec),
+        notificationTypes: typesOf(request.spec),
         usernames: [username],
-        callbackUrl: callbackUrlOf(call.spec),
-        ...(call.kind === 'recreate' && { recreateIfExists: true }),
+        callbackUrl: callbackUrlOf(request.spec),
+        ...(request.kind === 'recreate' && { recreateIfExists: true }),
       }
       const result = await client.tryCreateSubscription(input, once)
       return result.created ? { kind: 'created', id: result.subscriptionId } : { kind: 'conflict' }
@@ -73,17 +73,17 @@ export async function sendCall(
     return { kind: 'ok' }
   }
   // A custom client may have no time limit.
-  const limitMs = 2 * callTimeoutMs
+  const limitMs = 2 * requestTimeoutMs
   const late = () => new Error(`The client took longer than ${limitMs / 1_000} s.`)
   try {
     return await withTimeLimit(limitMs, send, late)
   } catch (error) {
-    return classify(call, error)
+    return classify(request, error)
   }
 }
 
-/** The outcome of a call that has thrown. */
-export function classify({ kind }: PlannedCall, error: unknown): Reply | Failure {
+/** The outcome of a request that has thrown. */
+export function classify({ kind }: PlannedRequest, error: unknown): Reply | Failure {
   const isCreate = kind === 'create' || kind === 'recreate'
   if (isCreate && error instanceof SubscriptionConflictError) return { kind: 'conflict' }
   if (isCreate && error instanceof ResponseValidationError && provesCreate(error.status))
@@ -97,16 +97,16 @@ export function classify({ kind }: PlannedCall, error: unknown): Reply | Failure
     answer instanceof ApiError || answer instanceof TokenRequestError ? answer.retryAfterMs : undefined
   const isLost = mayHaveTakenEffect(error)
   const failure = { kind: failureKindOf(error), error, retryAfterMs, isLost }
-  return !isCreate && !isLost && failure.kind === 'REFUSED' ? { kind: 'refused', error } : failure
+  return !isCreate && !isLost && failure.kind === 'refused' ? { kind: 'unclear', error } : failure
 }
 
 function failureKindOf(error: unknown): Failure['kind'] {
-  if (error instanceof InvalidRequestError) return 'INVALID'
-  if (!(error instanceof ApiError || error instanceof TokenRequestError)) return 'SERVICE'
+  if (error instanceof InvalidRequestError) return 'invalid'
+  if (!(error instanceof ApiError || error instanceof TokenRequestError)) return 'service'
   // The answer of a proxy says nothing about credentials or the request.
-  if (error.intermediary !== undefined) return 'SERVICE'
+  if (error.intermediary !== undefined) return 'service'
   if (error instanceof TokenRequestError)
-    return isTokenRefused(error.status, error.error) ? 'CREDENTIALS' : 'SERVICE'
-  if (isAboutCredentials(error.status)) return 'CREDENTIALS'
-  return isBusy(error.status) || isServerError(error.status) ? 'SERVICE' : 'REFUSED'
+    return isTokenRefused(error.status, error.error) ? 'credentials' : 'service'
+  if (isAboutCredentials(error.status)) return 'credentials'
+  return isBusy(error.status) || isServerError(error.status) ? 'service' : 'refused'
 }

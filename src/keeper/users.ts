@@ -1,10 +1,10 @@
 /** The users of this process, and their records in the store. Only this file changes a user, or writes a record. */
-import type { Basics } from '../basics.js'
-import type { UserSchedule } from '../loop/schedule.js'
-import { type LastDelivery, nextCount, recordSchema, type UserRecord } from '../rules/record.js'
-import { day, deliveryLagMs, jitter, longAgo, now, restoreWaitMs } from '../timing.js'
-import type { Configuration } from './configuration.js'
-import { goneMark, hashOf, KeyFailure, lossMessage, unlessKeyFails } from './keeper-store.js'
+import type { IndexOfNames } from './index-of-names.js'
+import { goneMark, hashOf, type KeeperStore, lossMessage } from './keeper-store.js'
+import type { Processes } from './processes.js'
+import type { Problems } from './reporter.js'
+import { type LastDelivery, nextCount, recordSchema, type UserRecord } from './rules/record.js'
+import { day, deliveryLagMs, jitter, longAgo, now, restoreWaitMs } from './timing.js'
 
 /** Another process has written the record first. */
 export class Collision extends Error {}
@@ -39,10 +39,17 @@ class KnownUser {
   /** The last delivery to this process. */
   delivery: LastDelivery | undefined
 
+  /** When the next reconciliation is due; monotonic. */
+  dueFrom = longAgo
+  isInFlight = false
+  /** In a row. */
+  failures = 0
+  /** How many of the last failures were refusals of the service. */
+  refusals = 0
+
   constructor(
     readonly username: string,
     public isWanted: boolean,
-    readonly schedule: UserSchedule,
   ) {
     this.key = keyOf(username)
   }
@@ -53,26 +60,55 @@ const keyOf = (username: string) => `user:${hashOf(username).slice(0, 24)}`
 /** What this process knows of one user. */
 export type User = Readonly<KnownUser>
 
-/** What a keeper consists of. */
-export interface Parts extends Basics {
-  readonly configuration: Configuration
-  readonly users: Users
+interface Needs {
+  readonly index: IndexOfNames
+  readonly problems: Problems
+  readonly processes: Processes
+  readonly store: KeeperStore
+  readonly sweepIntervalMs: number
 }
 
 export class Users {
-  readonly #parts: Basics
+  readonly #needs: Needs
   readonly #all = new Map<string, User>()
   /** `undefined`: several users have this id, so it is nobody's. */
   readonly #byId = new Map<number, User | undefined>()
   readonly all: ReadonlyMap<string, User> = this.#all
   readonly byId: ReadonlyMap<number, User | undefined> = this.#byId
 
-  constructor(parts: Basics) {
-    this.#parts = parts
+  /** Proofs since then are enough for every user; monotonic. */
+  provenSince = longAgo
+  /** Whether another process has removed a user, or records were lost: the roster is to be read soon. */
+  isRosterOld = false
+
+  constructor(needs: Needs) {
+    this.#needs = needs
   }
 
   add(username: string, isWanted: boolean): void {
-    this.#all.set(username, new KnownUser(username, isWanted, this.#parts.schedule.newUser()))
+    this.#all.set(username, new KnownUser(username, isWanted))
+  }
+
+  markDue(user: KnownUser): void {
+    user.dueFrom = Math.min(user.dueFrom, now())
+  }
+
+  /** @param provenSince - users without a proof since then are proven again */
+  markAllDue(provenSince = longAgo): void {
+    this.provenSince = Math.max(this.provenSince, provenSince)
+    for (const user of this.#all.values()) this.markDue(user)
+  }
+
+  /** A reconciliation begins. */
+  begin(user: KnownUser): void {
+    // A change during the reconciliation may come too late for it: then the user is due again at once.
+    Object.assign(user, { isInFlight: true, dueFrom: Number.POSITIVE_INFINITY })
+  }
+
+  /** A reconciliation has ended. */
+  end(user: KnownUser, againMs: number, counted: Pick<User, 'failures' | 'refusals'>): void {
+    const dueFrom = Math.min(user.dueFrom, now() + againMs)
+    Object.assign(user, { isInFlight: false, dueFrom, ...counted })
   }
 
   forget(user: User): void {
@@ -80,23 +116,29 @@ export class Users {
     this.#all.delete(user.username)
   }
 
-  set(user: KnownUser, changes: Partial<Pick<User, 'isWanted' | 'isIndexed'>>): void {
-    Object.assign(user, changes)
+  /** @param isIndexed - whether the index has the name */
+  setIndexed(user: KnownUser, isIndexed: boolean): void {
+    user.isIndexed = isIndexed
+  }
+
+  setWanted(user: KnownUser, isWanted: boolean): void {
+    if (user.isWanted !== isWanted) this.markDue(user)
+    user.isWanted = isWanted
   }
 
   /** Whether a user has a record that can be read. @throws StoreFailure */
   async hasRecord(username: string): Promise<boolean> {
-    return (await unlessKeyFails(this.#get(username)))?.value !== undefined
+    return (await this.#get(username)).value !== undefined
   }
 
   /** The record of another user counts as unreadable. */
   #get(username: string) {
-    return this.#parts.store.read(keyOf(username), recordSchema, (record) => record.username === username)
+    return this.#needs.store.read(keyOf(username), recordSchema, (record) => record.username === username)
   }
 
-  /** Reads the record; writes it back if the store has lost it, and not on purpose. @throws StoreFailure, KeyFailure, Collision */
+  /** Reads the record; writes it back if the store has lost it, and not on purpose. @throws StoreFailure, Collision */
   async read(user: KnownUser): Promise<UserRecord | undefined> {
-    const { problems, schedule } = this.#parts
+    const { problems } = this.#needs
     const known = user.record
     const { text, value: stored } = await this.#get(user.username)
     const wasWritten = text !== undefined && text === user.unanswered
@@ -115,6 +157,7 @@ export class Users {
       if (known !== undefined) {
         user.removed = { ...known, id: undefined, idUnsure: undefined, claim: undefined, endedByUs: true }
         this.#takeIn(user, undefined)
+        if (user.isWanted) this.isRosterOld = true
       }
     } else {
       user.provenId = undefined
@@ -122,18 +165,17 @@ export class Users {
       if (text !== undefined) return user.record
       problems.reportOnce('STORE', lossMessage, 'loss')
       // Others may be missing, too.
-      schedule.markRosterDue()
-      schedule.markAllDue()
+      this.isRosterOld = true
+      this.markAllDue()
     }
     user.readSince = now()
     return user.record
   }
 
-  /** @returns the record with its new version @throws StoreFailure, KeyFailure, Collision */
+  /** @returns the record with its new version @throws StoreFailure, Collision */
   async write(user: KnownUser, record: UserRecord): Promise<UserRecord> {
     if (!user.isIndexed) {
-      const failed = await this.#parts.index.add([user.username])
-      if (failed.length > 0) throw new KeyFailure(unlistedMessage)
+      await this.#needs.index.add([user.username])
       user.isIndexed = true
     }
     const { conflictAt, restores = 0, version = 0 } = user.record ?? {}
@@ -147,9 +189,9 @@ export class Users {
     return next
   }
 
-  /** Removes record and name. @throws StoreFailure, KeyFailure, Collision */
+  /** Removes record and name. @throws StoreFailure, Collision */
   async remove(user: KnownUser): Promise<void> {
-    const { index } = this.#parts
+    const { index } = this.#needs
     // The name last: if the process stops in between, another one finds the rest.
     if (user.record !== undefined) await this.#replace(user, goneMark, undefined)
     await index.remove(user.username)
@@ -162,7 +204,7 @@ export class Users {
   async #replace(user: KnownUser, text: string, record: UserRecord | undefined): Promise<void> {
     const ttlMs = record === undefined ? day : undefined
     user.unanswered = text
-    if (!(await this.#parts.store.compareAndSet(user.key, user.text, text, ttlMs)))
+    if (!(await this.#needs.store.compareAndSet(user.key, user.text, text, ttlMs)))
       throw new Collision(collisionMessage)
     this.#track(user, record)
     Object.assign(user, { text, removed: undefined, unanswered: undefined })
@@ -185,7 +227,6 @@ export class Users {
   }
 
   #track(user: KnownUser, record: UserRecord | undefined): void {
-    const { schedule } = this.#parts
     const before = user.record?.id
     user.record = record
     const id = record?.id
@@ -197,7 +238,7 @@ export class Users {
       // A service that was reset gives its ids anew: the id is of the user who got it last.
       const owner = [user, other].find((each) => each?.provenId === id)
       this.#byId.set(id, owner)
-      for (const each of [user, other]) if (each) schedule.markDue(each.schedule)
+      for (const each of [user, other]) if (each) this.markDue(each)
     }
   }
 
@@ -220,7 +261,7 @@ export class Users {
   /** The user is due again earlier in the process that is to be the first to check the user, and later in the others. */
   #noteCheck(user: KnownUser, since: number, spread = jitter): void {
     if (since <= user.checkedSince) return
-    const { processes, sweepIntervalMs } = this.#parts
+    const { processes, sweepIntervalMs } = this.#needs
     const later = spread && (processes.isFirstFor(user.username) ? -spread : spread) * Math.random()
     user.checkedSince = since
     user.checkDueFrom = since + sweepIntervalMs * (1 + later)
@@ -228,4 +269,3 @@ export class Users {
 }
 
 const collisionMessage = 'Another process is working on this user. Sweep again in two minutes.'
-const unlistedMessage = 'The name cannot be entered in the index in the store: nothing is sent for this user.'

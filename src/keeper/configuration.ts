@@ -6,10 +6,13 @@ import { pbkdf2, randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
 import pMemoize from 'p-memoize'
 import * as z from 'zod'
-import type { AssociatedValues, UpdateSubscriptionParametersInput } from '../../subscriptions/schemas.js'
-import type { Basics } from '../basics.js'
-import { countSchema, type Spec, specOf } from '../rules/record.js'
-import { lossMessage } from './keeper-store.js'
+import type { AssociatedValues, UpdateSubscriptionParametersInput } from '../subscriptions/schemas.js'
+import { type KeeperStore, lossMessage } from './keeper-store.js'
+import type { ResolvedOptions } from './options.js'
+import type { Processes } from './processes.js'
+import type { Problems } from './reporter.js'
+import { countSchema, type Spec, specOf } from './rules/record.js'
+import type { Users } from './users.js'
 
 const storedSchema = z.object({
   // A greater one would leave no room for the next; it begins with the time.
@@ -20,31 +23,28 @@ const storedSchema = z.object({
 })
 const storeKey = 'configuration'
 
-/** What this process sends, and whether it may. */
-export interface ConfigurationState {
-  /** `undefined` before the first synchronization. */
-  readonly generation: number | undefined
-  /** Whether another process has a newer configuration: this one sends nothing. */
-  readonly isSuperseded: boolean
+interface Needs {
+  readonly problems: Problems
+  readonly processes: Processes
+  readonly store: KeeperStore
+  readonly users: Users
 }
 
 export class Configuration {
   readonly spec: Spec
   /** Parameters and headers. */
   readonly values: UpdateSubscriptionParametersInput
-  readonly #parts: Basics
-  #state: ConfigurationState
+  readonly #needs: Needs
+  #isSuperseded = false
   #generation = 0
-  #hash: { readonly of: string; readonly value: Promise<string> } | undefined
   /** The newest generation that this process has read or written. */
   #newest = 0
+  #hash: { readonly of: string; readonly value: Promise<string> } | undefined
 
-  constructor(parts: Basics) {
-    const { callbackUrl, headers, notificationTypes, parameters } = parts
+  constructor({ callbackUrl, headers, notificationTypes, parameters }: ResolvedOptions, needs: Needs) {
     this.values = { parameters, headers }
     this.spec = specOf(notificationTypes, String(callbackUrl))
-    this.#parts = parts
-    this.#state = { generation: undefined, isSuperseded: false }
+    this.#needs = needs
   }
 
   /** The newest generation that this process has used, also while another one supersedes it; 0 before the first. */
@@ -52,19 +52,20 @@ export class Configuration {
     return this.#generation
   }
 
-  get state(): ConfigurationState {
-    return this.#state
+  /** Whether another process has a newer configuration: this one sends nothing. */
+  get isSuperseded(): boolean {
+    return this.#isSuperseded
   }
 
-  /** Checks whether this configuration is the newest, or makes it the newest. @throws StoreFailure, KeyFailure */
-  readonly synchronize = pMemoize(() => this.#parts.store.untilStored(storeKey, () => this.#synchronize()), {
+  /** Checks whether this configuration is the newest, or makes it the newest. @throws StoreFailure */
+  readonly synchronize = pMemoize(() => this.#needs.store.untilStored(storeKey, () => this.#synchronize()), {
     cache: false,
   })
 
   /** @returns whether the store holds the newest configuration */
   async #synchronize(): Promise<boolean> {
-    const { problems, processes, store } = this.#parts
-    const { isSuperseded } = this.#state
+    const { problems, processes, store } = this.#needs
+    const isSuperseded = this.#isSuperseded
     const { text, value: stored } = await store.read(storeKey, storedSchema)
     const found = stored?.generation ?? 0
     // After a loss the store may hold a configuration from before the newest one.
@@ -80,7 +81,7 @@ export class Configuration {
     if (!isStarting && !mayWriteAgain && !mayReturn) {
       if (!isSuperseded) processes.noteNewer()
       this.#newest = Math.max(this.#newest, found)
-      this.#state = { ...this.#state, isSuperseded: true }
+      this.#isSuperseded = true
       problems.begin('SUPERSEDED', newerMessage)
       return true
     }
@@ -97,12 +98,12 @@ export class Configuration {
   }
 
   #follow(generation: number): void {
-    const { problems, schedule } = this.#parts
-    const before = this.#state
-    this.#state = { generation, isSuperseded: false }
+    const { problems, users } = this.#needs
+    const isNew = generation !== this.#generation || this.#isSuperseded
+    this.#isSuperseded = false
     this.#generation = this.#newest = generation
     problems.resolve('SUPERSEDED')
-    if (generation !== before.generation || before.isSuperseded) schedule.markAllDue()
+    if (isNew) users.markAllDue()
   }
 
   /** Slow, so that a leaked store does not help to guess a token; so computed once per salt and values. */
@@ -119,8 +120,6 @@ export class Configuration {
   }
 }
 
-export const supersededMessage =
-  'Another process runs a newer configuration: it subscribes this user, and this process sends nothing.'
 const newerMessage =
   'Another process has a newer configuration (types, callback URL, parameters or headers): this one sends nothing more. ' +
   'Stop this process, or deploy it anew.'

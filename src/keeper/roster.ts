@@ -1,8 +1,10 @@
 /** Reads the roster, rejects implausible ones, and updates users and index. */
-import { untilAborted, withTimeLimit } from '../../shared/waits.js'
-import { reasonOf } from '../reporter.js'
-import { day, delay, now, withPauses } from '../timing.js'
-import type { Parts, User } from './users.js'
+import { backoffMs, withTimeLimit } from '../shared/waits.js'
+import type { IndexOfNames } from './index-of-names.js'
+import type { ResolvedOptions } from './options.js'
+import { type Problems, reasonOf } from './reporter.js'
+import { day, delay, longAgo, lookMs, now, rosterTimeoutMs, storeTimeoutMs, withPauses } from './timing.js'
+import type { User, Users } from './users.js'
 
 /** With at most this many users, a roster that lacks some is plausible. */
 const guardedFrom = 10
@@ -13,30 +15,59 @@ export interface RosterRequest {
   readonly wantsNone?: boolean
 }
 
+interface Needs {
+  readonly index: IndexOfNames
+  readonly problems: Problems
+  readonly users: Users
+}
+
 export class RosterReader {
-  readonly #parts: Parts
+  readonly #options: ResolvedOptions
+  readonly #needs: Needs
   #lastReading: Promise<unknown> = Promise.resolve()
-  #stopping = new AbortController()
+  /** When the last reading began, and when the next one is due; monotonic. */
+  #readSince = longAgo
+  #dueFrom = longAgo
   /** How often the roster could not be read, in a row. */
   #failures = 0
   /** Sizes of the rosters of the last day that were believed; monotonic. */
   #sizes: { readonly since: number; readonly size: number }[] = []
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(options: ResolvedOptions, needs: Needs) {
+    this.#options = options
+    this.#needs = needs
   }
 
-  /** One reading at a time. @returns how often the roster could not be read, in a row @throws StoreFailure */
-  read(request: RosterRequest): Promise<number> {
+  get isDue(): boolean {
+    const soonFrom = this.#readSince + Math.min(lookMs, this.#options.sweepIntervalMs)
+    return now() >= (this.#needs.users.isRosterOld ? Math.min(soonFrom, this.#dueFrom) : this.#dueFrom)
+  }
+
+  postpone(ms: number): void {
+    this.#dueFrom = now() + ms
+  }
+
+  /** One reading at a time. A roster that cannot be read is reported, and read again soon. @throws StoreFailure */
+  read(request: RosterRequest): Promise<void> {
+    const { sweepIntervalMs } = this.#options
+    this.#readSince = now()
+    this.#needs.users.isRosterOld = false
+    this.postpone(sweepIntervalMs)
     const reading = this.#lastReading.then(() => this.#read(request))
-    this.#lastReading = reading.catch(() => {})
+    this.#lastReading = reading.then(
+      () => {
+        if (this.#failures > 0)
+          this.postpone(backoffMs(this.#failures, { firstMs: storeTimeoutMs, maxMs: sweepIntervalMs }))
+      },
+      () => this.postpone(Math.min(storeTimeoutMs, sweepIntervalMs)),
+    )
     return reading
   }
 
-  async #read({ wantsNone = false }: RosterRequest): Promise<number> {
-    const { index, problems, schedule, users } = this.#parts
+  async #read({ wantsNone = false }: RosterRequest): Promise<void> {
+    const { index, problems, users } = this.#needs
     // Before the roster is read: a user that another process adds meanwhile must not look removed.
-    const { names: recorded, isUnreadable } = await index.read()
+    const recorded = await index.read()
     await delay(0)
     const asked = wantsNone ? new Set<string>() : await this.ask()
     const isBelieved = wantsNone || (asked && (await this.#isPlausible(asked, recorded)))
@@ -50,39 +81,22 @@ export class RosterReader {
     const missing: User[] = []
     for await (const user of withPauses(users.all.values())) {
       const { username } = user
-      const isWanted = listed?.has(username) ?? user.isWanted
-      if (!isWanted) problems.removeUser(username)
-      if (user.isWanted !== isWanted) {
-        users.set(user, { isWanted })
-        schedule.markDue(user.schedule)
-      }
-      users.set(user, { isIndexed: recorded.has(username) || isUnreadable(username) })
-      if (isWanted && !user.isIndexed) missing.push(user)
+      users.setWanted(user, listed?.has(username) ?? user.isWanted)
+      if (!user.isWanted) problems.removeUser(username)
+      users.setIndexed(user, recorded.has(username))
+      if (user.isWanted && !user.isIndexed) missing.push(user)
     }
-    const failed = new Set(await index.add(missing.map(({ username }) => username)))
-    for await (const user of withPauses(missing)) users.set(user, { isIndexed: !failed.has(user.username) })
-    return this.#failures
-  }
-
-  /** Aborts the signals that functions have got. */
-  stop(): void {
-    this.#stopping.abort()
-    this.#stopping = new AbortController()
+    await index.add(missing.map(({ username }) => username))
+    for await (const user of withPauses(missing)) users.setIndexed(user, true)
   }
 
   /** The names of the roster; `undefined` if it cannot be read, which is reported. */
   async ask(): Promise<ReadonlySet<string> | undefined> {
-    const { problems, rosterTimeoutMs, usernames } = this.#parts
+    const { usernames } = this.#options
     const late = () => new Error(`the roster function took longer than ${rosterTimeoutMs / 1_000} s`)
-    const failed = new AbortController()
-    const stopped = this.#stopping.signal
-    // Not AbortSignal.timeout: Node.js 20 collects one that only `any` knows, and it never aborts.
-    const signal = AbortSignal.any([stopped, failed.signal])
-    const answer = async (): Promise<unknown> =>
-      typeof usernames === 'function' ? usernames({ signal }) : usernames
+    const answer = async (): Promise<unknown> => (typeof usernames === 'function' ? usernames() : usernames)
     try {
-      // Also a function that ignores its signal does not hold up a stop.
-      const list = await withTimeLimit(rosterTimeoutMs, () => untilAborted(answer(), stopped), late)
+      const list = await withTimeLimit(rosterTimeoutMs, answer, late)
       if (!Array.isArray(list)) throw new TypeError(`it is ${kindOf(list)}, and no list`)
       // Copied first: `every` skips the holes of a list, and a list may change.
       const names: unknown[] = Array.from(list)
@@ -92,16 +106,15 @@ export class RosterReader {
       this.#failures = 0
       return new Set(names)
     } catch (error) {
-      failed.abort(error)
-      if (stopped.aborted) return undefined
       this.#failures++
-      problems.begin('ROSTER', unreadMessage(error), { error })
+      this.#needs.problems.begin('ROSTER', unreadMessage(error), { error })
       return undefined
     }
   }
 
   async #isPlausible(listed: ReadonlySet<string>, recorded: ReadonlySet<string>): Promise<boolean> {
-    const { maxRemovedShare, problems, users } = this.#parts
+    const { problems, users } = this.#needs
+    const { maxRemovedShare } = this.#options
     let keptCount = 0
     let lackingCount = 0
     for await (const username of withPauses(recorded)) {

@@ -1,13 +1,13 @@
 /** Counts one sweep: every user is reconciled at least once, if necessary after a wait. */
-import type { User } from '../memory/users.js'
-import { claimPatienceMs, now, sweepPatienceMs } from '../timing.js'
-import type { SweepProgress, SweepReport } from '../types.js'
-import type { Ending, Reconciliation } from './reconcile.js'
+import type { Ending, Outcome } from './reconcile.js'
+import { claimPatienceMs, now, sweepPatienceMs } from './timing.js'
+import type { SweepProgress, SweepReport } from './types.js'
+import type { User } from './users.js'
 
 export type OnProgress = (progress: SweepProgress) => void
 export type Counted = Omit<SweepReport, 'problems'>
 
-export class SweepCount {
+export class Sweep {
   readonly startedSince = now()
   /** Proofs since then are enough; monotonic. */
   readonly provenSince: number
@@ -26,16 +26,16 @@ export class SweepCount {
   constructor(users: Iterable<User>, provenSince: number, onProgress: OnProgress) {
     this.#open = new Map(Array.from(users, (user) => [user, undefined]))
     this.#total = this.#open.size
-    this.#onProgress = onProgress
     this.provenSince = provenSince
+    this.#onProgress = onProgress
     this.ended = new Promise((resolve) => {
       this.#end = resolve
     })
-    if (this.#open.size === 0) this.#end()
+    if (this.#total === 0) this.#end()
   }
 
   /** A user was reconciled. @param againMs - when the user is due again */
-  note({ gaps, isCreated, user }: Reconciliation, ending: Ending, againMs: number): void {
+  note(user: User, { ending, gaps, isCreated }: Outcome, againMs: number): void {
     if (!this.#open.has(user)) return
     if (isCreated) this.#counts.created++
     if (gaps.length > 0) this.#counts.restored++
@@ -49,7 +49,7 @@ export class SweepCount {
   }
 
   /** Stops waiting. @param reason - why no user can be reconciled */
-  end(reason: Error): void {
+  end(reason: unknown): void {
     for (const [user, known] of this.#open) this.#fail(user, known?.error ?? reason)
   }
 
@@ -61,10 +61,10 @@ export class SweepCount {
     const known = this.#open.get(user)
     const patienceMs = user.record?.claim === undefined ? sweepPatienceMs : claimPatienceMs
     const patientUntil = known?.patientUntil ?? now() + patienceMs
-    // The call behind a claim has already reported the reason.
+    // The request behind a claim has already reported the reason.
     const reason = kind === 'claimed' && known ? known.error : error
     this.#open.set(user, { error: reason, patientUntil })
-    if (finalKinds.includes(kind) || now() + againMs > patientUntil) this.#fail(user, reason)
+    if (final.includes(kind) || now() + againMs > patientUntil) this.#fail(user, reason)
   }
 
   #fail(user: User, error: unknown): void {
@@ -83,4 +83,4 @@ export class SweepCount {
 }
 
 /** An attempt a moment later would end in the same way. */
-const finalKinds: readonly Ending['kind'][] = ['INVALID', 'REFUSED', 'BLOCKED', 'BUG', 'conflict', 'waiting']
+const final: readonly Ending['kind'][] = ['invalid', 'refused', 'blocked', 'bug', 'conflict', 'waiting']

@@ -1,35 +1,20 @@
 /**
- * The keeper's access to its store. While the store fails, every operation throws, and nothing is sent. If only one key
- * fails, the fault is of that key. Both are reported.
+ * The keeper's access to its store. While the store fails, every operation throws, and nothing is sent.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import pMemoize from 'p-memoize'
 import type * as z from 'zod'
-import { parseJson } from '../../shared/validation.js'
-import { withTimeLimit } from '../../shared/waits.js'
-import { type KeyValueStore, storedText } from '../../stores/key-value-store.js'
-import { type Problems, reasonOf } from '../reporter.js'
-import { delay, storeTimeoutMs } from '../timing.js'
+import { parseJson } from '../shared/validation.js'
+import { withTimeLimit } from '../shared/waits.js'
+import { type KeyValueStore, storedText } from '../stores/key-value-store.js'
+import { type Problems, reasonOf } from './reporter.js'
+import { delay, storeTimeoutMs } from './timing.js'
 
 /** The store throws, hangs, or does not keep what is written. */
 export class StoreFailure extends Error {}
 
-/** One key cannot be read or written, while the store works. */
-export class KeyFailure extends StoreFailure {}
-
-/** Settles as `work` does, or with `undefined` if one key fails. The problem is reported. */
-export async function unlessKeyFails<Result>(work: Promise<Result>): Promise<Result | undefined> {
-  return work.catch((error: unknown) => {
-    if (error instanceof KeyFailure) return undefined
-    throw error
-  })
-}
-
 /** Replaces a deleted value, because only `compareAndSet` can check the old one. Counts as missing. */
 export const goneMark = '"gone"'
-
-/** A longer text would block the process while it is parsed: it counts as unreadable, and is not written. */
-const maxTextLength = 2 ** 20
 
 export class KeeperStore {
   readonly #store: KeyValueStore
@@ -50,31 +35,30 @@ export class KeeperStore {
     return this.#isFailing
   }
 
-  /** An unreadable value counts as missing, and is reported. @throws StoreFailure, KeyFailure */
+  /** An unreadable value counts as missing, and is reported. @throws StoreFailure */
   async read<Value>(key: string, schema: z.ZodType<Value>, isRight: (value: Value) => boolean = () => true) {
     // Nothing may be sent before it is known that an id can be kept.
-    if (!this.#isTested) await this.check()
+    if (!this.#isTested) await this.tryWrite()
     let text = await this.#get(key)
     if (text === undefined) {
       // Some stores return nothing when they fail, so a missing value counts only after a test of the store.
-      await this.check()
+      await this.tryWrite()
       text = await this.#get(key)
     }
     if (text === undefined || text === goneMark) return { text }
-    const { data } = schema.safeParse(text.length > maxTextLength ? undefined : parseJson(text))
+    const { data } = schema.safeParse(parseJson(text))
     const value = data !== undefined && isRight(data) ? data : undefined
     if (value === undefined) this.#problems.reportOnce('STORE', unreadableMessage(this.#nameOf(key)), key)
     return { text, value }
   }
 
-  /** @returns whether the text was stored; after a failure it may be stored, too @throws StoreFailure, KeyFailure */
+  /** @returns whether the text was stored; after a failure it may be stored, too @throws StoreFailure */
   async compareAndSet(
     key: string,
     expected: string | undefined,
     text: string,
     ttlMs?: number,
   ): Promise<boolean> {
-    if (text.length > maxTextLength) throw this.failKey(key, new Error(fullMessage))
     if (this.#store.compareAndSet === undefined) {
       // Nothing else writes between these steps: the only process writes a key once at a time.
       if ((await this.#get(key)) !== expected) return false
@@ -94,24 +78,24 @@ export class KeeperStore {
     throw new TypeError(refusalMessage(what))
   }
 
-  /** Repeats `attempt`, which returns whether the value is stored. @throws StoreFailure, KeyFailure: also if it never is */
+  /** Repeats `attempt`, which returns whether the value is stored. @throws StoreFailure: also if it never is */
   async untilStored(key: string, attempt: () => Promise<boolean>): Promise<void> {
     for (let round = 1; round <= 10; round++) {
       if (await attempt()) return
       await delay(Math.random() * round * 20)
     }
-    throw this.failKey(key, new Error(unwrittenMessage))
+    throw this.#fail('write', key, new Error(unwrittenMessage))
   }
 
-  /** Reports that a key cannot be read or written, until it was. */
-  failKey(key: string, cause: unknown, verb: 'read' | 'write' = 'write'): KeyFailure {
-    const failure = new KeyFailure(keyMessage(verb, this.#nameOf(key), reasonOf(cause)), { cause })
+  /** Reported until an operation of this kind succeeds for the key. */
+  #fail(verb: 'read' | 'write', key: string, cause: unknown): StoreFailure {
+    const failure = new StoreFailure(keyMessage(verb, this.#nameOf(key), reasonOf(cause)), { cause })
     this.#problems.begin('STORE', failure.message, { about: `${verb} ${key}`, error: cause })
     return failure
   }
 
   /** Tests the store. @throws StoreFailure */
-  readonly check = pMemoize(() => this.#check(), { cache: false })
+  readonly tryWrite = pMemoize(() => this.#check(), { cache: false })
 
   async #check(): Promise<void> {
     const name = this.#nameOf('check')
@@ -151,8 +135,8 @@ export class KeeperStore {
       this.#problems.resolve('STORE', `${verb} ${key}`)
       return result
     } catch (cause) {
-      await this.check()
-      throw this.failKey(key, cause, verb)
+      await this.tryWrite()
+      throw this.#fail(verb, key, cause)
     }
   }
 
@@ -174,7 +158,6 @@ const forgetfulMessage =
   'The store does not hold what was just written to it: it holds another text, a part of it, or nothing.'
 const keyMessage = (verb: string, name: string, reason: string) =>
   `The store cannot ${verb} "${name}", and works otherwise. Repair the key or delete it. The last error: ${reason}`
-const fullMessage = 'The text is longer than a million characters. Divide the roster among several keepers.'
 const unreadableMessage = (name: string) =>
   `What the store holds under "${name}" cannot be read: it is damaged. It counts as missing and is written anew.`
 const refusalMessage = (returned: string) =>

@@ -1,14 +1,17 @@
 /** Reconciles one user: reads the record, then decides and calls until nothing is left to do. */
 import { randomUUID } from 'node:crypto'
-import { InvalidRequestError } from '../../errors.js'
-import { messageOf } from '../../shared/text.js'
-import { supersededMessage } from '../memory/configuration.js'
-import { KeyFailure, StoreFailure } from '../memory/keeper-store.js'
-import { Collision, type Parts, type User } from '../memory/users.js'
-import { namesOf } from '../options.js'
-import { apply, type Reply } from '../rules/apply.js'
-import { decide, type Facts, isCall, type Learnt, type PlannedCall } from '../rules/decide.js'
-import { absorb, assumeEffect, newRecord, restoreLeftMs, type UserRecord, union } from '../rules/record.js'
+import { InvalidRequestError } from '../errors.js'
+import { messageOf } from '../shared/text.js'
+import type { Configuration } from './configuration.js'
+import { StoreFailure } from './keeper-store.js'
+import type { Limiter, Obstacle, Run } from './limiter.js'
+import { namesOf, type ResolvedOptions } from './options.js'
+import type { Reporter } from './reporter.js'
+import { type Failure, isFailure, sendRequest } from './request.js'
+import type { Routes } from './routes.js'
+import { apply, type Reply } from './rules/apply.js'
+import { decide, type Facts, isRequest, type Learnt, type PlannedRequest } from './rules/decide.js'
+import { absorb, assumeEffect, newRecord, restoreLeftMs, type UserRecord, union } from './rules/record.js'
 import {
   brokenAnswerMs,
   calmAfterEndMs,
@@ -18,13 +21,12 @@ import {
   lookMs,
   minute,
   now,
-} from '../timing.js'
-import type { KeeperGap } from '../types.js'
-import { type Failure, isFailure, sendCall } from './call.js'
-import type { Run } from './outage-and-limits.js'
+} from './timing.js'
+import type { KeeperGap } from './types.js'
+import { Collision, type User, type Users } from './users.js'
 
-/** The most calls in one reconciliation: the service contradicts itself if more are needed. */
-const maxCalls = 8
+/** The most requests in one reconciliation: the service contradicts itself if more are needed. */
+const maxRequests = 8
 /** One proof in this many is an update; the others are creates. */
 const proofsPerId = 4
 
@@ -33,80 +35,92 @@ const proofsPerId = 4
  *
  * - `done`: the user is in the wanted state. `removed`: nothing of an unwanted user is left.
  * - `conflict`: another subscription is in the way. `waiting`: the next restore must wait.
- * - `claimed`: another process is working on the user, or a call was not answered.
- * - `prevented`: an outage, the store, a newer configuration or an old roster prevents all calls.
+ * - `claimed`: another process is working on the user, or a request was not answered.
+ * - `unlisted`: another process has removed the user, and the roster is to be read.
  */
-export interface Rest {
-  readonly kind: 'done' | 'removed' | 'conflict' | 'waiting' | 'claimed' | 'prevented'
+interface Rest {
+  readonly kind: 'done' | 'removed' | 'conflict' | 'waiting' | 'claimed' | 'unlisted'
   /** When the user is due again. */
   readonly againMs: number
   /** Why the user is not in the wanted state. */
   readonly error?: unknown
 }
 
-/** Without `againMs` a backoff decides. */
-export type Ending = Rest | (Failure & { readonly againMs?: number })
+/** After a failure without `againMs` a backoff decides. */
+export type Ending = Rest | Obstacle | (Failure & { readonly againMs?: number })
 
-/** One reconciliation of one user, and what came of it. */
-export class Reconciliation {
-  readonly user: User
+export interface Outcome {
+  readonly ending: Ending
   /** Whether the user was subscribed for the first time. */
-  isCreated = false
+  readonly isCreated: boolean
   /** Not empty if the user was restored. */
-  readonly gaps: KeeperGap[] = []
-  readonly #parts: Parts
+  readonly gaps: readonly KeeperGap[]
+}
+
+interface Needs extends Pick<ResolvedOptions, 'client' | 'existing' | 'sweepIntervalMs'> {
+  readonly configuration: Configuration
+  readonly limiter: Limiter
+  readonly reporter: Reporter
+  readonly routes: Routes
+  readonly users: Users
+}
+
+/** One reconciliation of one user. */
+export class Reconciliation {
+  readonly #needs: Needs
+  readonly #user: User
   readonly #run: Run
   /** Proofs since then are enough; monotonic. */
   readonly #provenSince: number
   /** The record as it is now, without a claim. What the store holds, with a claim, is `user.record`. */
   #record: UserRecord
   #learnt: Learnt = {}
-  /** The error of the last call with an id. */
+  /** The error of the last request with an id. */
   #idError: unknown
-  /** Whether a call has proven the subscription, however long it took. */
+  #isCreated = false
+  readonly #gaps: KeeperGap[] = []
+  /** Whether a request has proven the subscription, however long it took. */
   #isProven = false
   /** Whether the record has a claim for which nothing was sent. */
   #isClaimUnused = false
 
-  constructor(parts: Parts, user: User, provenSince: number, run: Run) {
-    this.#parts = parts
-    this.user = user
-    this.#provenSince = provenSince
+  constructor(needs: Needs, user: User, run: Run) {
+    this.#needs = needs
+    this.#user = user
     this.#run = run
-    this.#record = newRecord(user.username, parts.configuration.spec, Date.now())
+    // In an outage a request must show whether the service works again.
+    this.#provenSince = needs.limiter.outage === undefined ? needs.users.provenSince : now()
+    this.#record = newRecord(user.username, needs.configuration.spec, Date.now())
   }
 
   /** Never rejects. Only one reconciliation of a user at a time. */
-  async reconcile(): Promise<Ending> {
-    const { routes, users } = this.#parts
-    const { user } = this
+  async reconcile(): Promise<Outcome> {
+    const { routes, users } = this.#needs
+    const user = this.#user
     const ending = await this.#proceed().catch((error: unknown) => this.#endingOf(error))
     routes.end(user.username)
     // No other process is to wait for a call that was not made. If that fails, the claim becomes stale.
     if (this.#isClaimUnused && user.record?.claim !== undefined)
       await users.write(user, this.#record).catch(() => {})
-    return ending
+    return { ending, isCreated: this.#isCreated, gaps: this.#gaps }
   }
 
   #endingOf(error: unknown): Ending {
     if (error instanceof Collision) return { kind: 'claimed', againMs: 1_000, error }
-    if (error instanceof KeyFailure) return { kind: 'STORE', error }
-    if (error instanceof StoreFailure) return { kind: 'prevented', againMs: 0, error }
-    return { kind: 'BUG', againMs: this.#parts.sweepIntervalMs, error }
+    if (error instanceof StoreFailure)
+      return this.#needs.limiter.obstacle(this.#run) ?? { kind: 'store', error }
+    return { kind: 'bug', againMs: this.#needs.sweepIntervalMs, error }
   }
 
   async #proceed(): Promise<Ending> {
-    const { configuration, schedule, users } = this.#parts
-    const { user } = this
+    const { configuration, users } = this.#needs
+    const user = this.#user
     if (!user.username.isWellFormed()) return this.#invalid(new Error(surrogateMessage))
     const wasKnown = user.record !== undefined
     const read = await users.read(user)
-    if (read === undefined && wasKnown && user.isWanted) {
-      schedule.markRosterDue()
-      return { kind: 'prevented', againMs: lookMs + 1_000, error: new Error(removedMessage) }
-    }
-    if (read !== undefined && read.generation > (configuration.state.generation ?? 0))
-      await configuration.synchronize()
+    if (read === undefined && wasKnown && user.isWanted)
+      return { kind: 'unlisted', againMs: lookMs + 1_000, error: new Error(removedMessage) }
+    if (read !== undefined && read.generation > configuration.generation) await configuration.synchronize()
     const staleMs = read?.claim === undefined ? 0 : user.unchangedSince + claimStaleMs - now()
     if (staleMs > 0)
       return { kind: 'claimed', againMs: Math.min(staleMs, claimLookMs), error: new Error(claimedMessage) }
@@ -114,36 +128,32 @@ export class Reconciliation {
     // The id of two users is used for neither, and proves neither.
     const isShared = known.id !== undefined && users.byId.get(known.id) !== user
     this.#record = isShared ? { ...known, id: undefined, idUnsure: true, provenAt: undefined } : known
-    for (let calls = 0; calls < maxCalls; calls++) {
+    for (let requests = 0; requests < maxRequests; requests++) {
       const facts = this.#facts()
-      if (facts === undefined) return this.#prevented()
       const decision = decide(this.#record, this.#learnt, facts)
       if (decision.kind === 'forget') return this.#forget()
-      if (!isCall(decision)) return this.#rest(decision.kind, facts)
-      const ending = await this.#call(decision, facts)
+      if (!isRequest(decision)) return this.#rest(decision.kind, facts)
+      const ending = await this.#send(decision, facts)
       if (ending !== undefined) return ending
     }
-    return { kind: 'SERVICE', againMs: minute, error: new Error(endlessMessage) }
+    return { kind: 'service', againMs: minute, error: new Error(endlessMessage) }
   }
 
-  /** @returns `undefined` if another process has a newer configuration */
-  #facts(): Facts | undefined {
-    const { configuration, existing, routes } = this.#parts
-    const { user } = this
-    const { generation, isSuperseded } = configuration.state
-    if (isSuperseded || generation === undefined) return undefined
+  #facts(): Facts {
+    const { configuration, existing, routes } = this.#needs
+    const user = this.#user
     const names = namesOf(configuration.values)
     return {
       spec: configuration.spec,
       names,
-      generation,
+      generation: configuration.generation,
       isWanted: user.isWanted,
       wantsProof: !this.#isProven && (user.checkedSince < this.#provenSince || now() >= user.checkDueFrom),
-      wantsProofById: user.proofs % proofsPerId === 0 || !routes.isProven('update'),
+      wantsProofById: user.proofs % proofsPerId === 0 || !routes.isConfirmed('update'),
       mayUpdate: names.length > 0 && routes.mayTry('update'),
       mayUnsubscribe: routes.mayTry('unsubscribe'),
-      isUnsubscribeProven: routes.isProven('unsubscribe'),
-      isIdProven: user.provenId === this.#record.id,
+      isUnsubscribeConfirmed: routes.isConfirmed('unsubscribe'),
+      isIdKnown: user.provenId === this.#record.id,
       replacesExisting: existing === 'replace',
       at: Date.now(),
     }
@@ -151,8 +161,9 @@ export class Reconciliation {
 
   /** No call is needed. Writes the findings of a stale claim or a delivery. */
   async #rest(kind: 'done' | 'wait' | 'conflict' | 'blocked', { at }: Facts): Promise<Ending> {
-    const { problems, sweepIntervalMs, users } = this.#parts
-    const { user } = this
+    const { reporter, sweepIntervalMs, users } = this.#needs
+    const { problems } = reporter
+    const user = this.#user
     const record = this.#record
     if (kind === 'conflict' && this.#learnt.isTaken) await users.write(user, { ...record, conflictAt: at })
     else if (record !== user.record && user.record !== undefined) await users.write(user, record)
@@ -172,93 +183,90 @@ export class Reconciliation {
         return { kind, againMs: user.checkDueFrom - now(), error: new Error(conflictMessage) }
       case 'blocked': {
         const againMs = Math.min(brokenAnswerMs, sweepIntervalMs)
-        return { kind: 'BLOCKED', againMs, error: new Error(blockedMessage) }
+        return { kind: 'blocked', againMs, error: new Error(blockedMessage) }
       }
     }
   }
 
-  #prevented(againMs = lookMs): Ending {
-    const { circuit, configuration } = this.#parts
-    const error = configuration.state.isSuperseded ? new Error(supersededMessage) : circuit.outage?.error
-    return { kind: 'prevented', againMs, error }
-  }
-
   async #forget(): Promise<Ending> {
-    const { problems, reporter, users } = this.#parts
-    const { username } = this.user
-    await users.remove(this.user)
+    const { reporter, users } = this.#needs
+    const { problems } = reporter
+    const { username } = this.#user
+    await users.remove(this.#user)
     problems.removeUser(username)
     reporter.log('debug', { event: 'user.removed', username }, 'A user who left the roster was removed')
     return { kind: 'removed', againMs: 0 }
   }
 
-  /** Limiter, claim, call, settle. @returns how the reconciliation ends, or `undefined` if it continues */
-  async #call(call: PlannedCall, facts: Facts): Promise<Ending | undefined> {
-    const { circuit, client, configuration, limiter, routes, users } = this.#parts
-    const { user } = this
+  /** Limiter, claim, request, settle. @returns how the reconciliation ends, or `undefined` if it continues */
+  async #send(request: PlannedRequest, facts: Facts): Promise<Ending | undefined> {
+    const { client, configuration, limiter, routes, users } = this.#needs
+    const user = this.#user
     // Meanwhile the record may have changed.
-    if ('id' in call && (await routes.begin(call.kind, user.username))) return this.#proceed()
-    if (!(await limiter.enter(user.username, this.#run)))
-      return this.#prevented(Math.max(0, (circuit.outage?.nextTestFrom ?? 0) - now()))
+    if ('id' in request && (await routes.begin(request.kind, user.username))) return this.#proceed()
+    const obstacle = await limiter.enter(this.#run)
+    if (obstacle !== undefined) return obstacle
     try {
-      await this.#claim(call, facts)
-      const { generation, isSuperseded } = configuration.state
-      const isOutdated = generation !== facts.generation || user.isWanted !== facts.isWanted
-      if (isSuperseded || isOutdated || this.#run.isStopped) return undefined
+      const later = await this.#claim(request, facts)
+      if (later !== undefined) return later
+      const isOutdated = configuration.generation !== facts.generation || user.isWanted !== facts.isWanted
+      if (isOutdated) return undefined
       this.#isClaimUnused = false
       const sent = { since: now(), at: Date.now() }
-      const result = await sendCall(client, call, user.username, configuration.values, this.#run.calls.signal)
-      const failure = isFailure(result) ? result : this.#settle(call, result, facts, sent)
-      // Another call shows whether the service works.
-      if (failure === undefined && result.kind !== 'refused') circuit.succeeded()
+      const { signal } = this.#run.requests
+      const result = await sendRequest(client, request, user.username, configuration.values, signal)
+      const failure = isFailure(result) ? result : this.#settle(request, result, facts, sent)
+      // Another request shows whether the service works.
+      if (failure === undefined && result.kind !== 'unclear') limiter.succeeded()
       // A stop says nothing of the service.
-      if (failure !== undefined && !this.#run.calls.signal.aborted)
-        circuit.failed(user.username, failure, user.schedule.failures > 0, users.all.size)
-      // The claim stays: nothing may be sent for this user until the call can no longer take effect.
+      if (failure !== undefined && !signal.aborted) limiter.failed(failure, user, sent.since, users.all.size)
+      // The claim stays: nothing may be sent for this user until the request can no longer take effect.
       if (failure?.isLost) return { ...failure, againMs: claimLookMs }
       this.#record = await users.write(user, this.#record)
-      if (result.kind === 'unreadable' && call.kind === 'recreate') return this.#unreadable(result.error)
-      return failure?.kind === 'INVALID' ? this.#invalid(failure.error) : failure
+      if (result.kind === 'unreadable' && request.kind === 'recreate') return this.#unreadable(result.error)
+      return failure?.kind === 'invalid' ? this.#invalid(failure.error) : failure
     } finally {
-      limiter.leave(user.username)
+      limiter.leave()
     }
   }
 
-  /** Writes the claim, or writes it again, right before the call. */
-  async #claim(call: PlannedCall, { names }: Facts): Promise<void> {
-    const { configuration, users } = this.#parts
+  /** Writes the claim, or writes it again, right before the request. @returns what prevents the request meanwhile */
+  async #claim(request: PlannedRequest, { names }: Facts): Promise<Obstacle | undefined> {
+    const { configuration, users } = this.#needs
     const record = this.#record
     for (let isFresh = false; !isFresh; ) {
       // An older configuration must replace nothing.
-      if (call.kind === 'recreate') await configuration.synchronize()
+      if (request.kind === 'recreate') await configuration.synchronize()
       const [since, at] = [now(), Date.now()]
-      await users.write(this.user, {
+      await users.write(this.#user, {
         ...record,
-        ...('spec' in call && { spec: call.spec }),
-        ...(call.kind !== 'unsubscribe' && { names: union(record.names, names) }),
-        claim: { nonce: randomUUID(), call: call.kind },
+        ...('spec' in request && { spec: request.spec }),
+        ...(request.kind !== 'unsubscribe' && { names: union(record.names, names) }),
+        claim: { nonce: randomUUID(), call: request.kind },
       })
       this.#isClaimUnused = true
       // The monotonic clock may stop while the machine sleeps.
       isFresh = Math.max(now() - since, Date.now() - at) <= claimFreshMs
     }
+    return this.#needs.limiter.obstacleOfNext(this.#run)
   }
 
   /** Applies the reply to the record, and reports its findings. @returns why the user is not in the wanted state */
   #settle(
-    call: PlannedCall,
+    request: PlannedRequest,
     reply: Reply,
     facts: Facts,
     sent: { readonly since: number; readonly at: number },
   ): Failure | undefined {
-    const { problems, reporter, routes, users } = this.#parts
-    const { user } = this
+    const { reporter, routes, users } = this.#needs
+    const { problems } = reporter
+    const user = this.#user
     const { username } = user
     const times = { sentAt: sent.at, answeredAt: Date.now() }
-    const applied = apply(this.#record, { call, reply, ...times, learnt: this.#learnt, facts })
-    const { gap, isCreated, isRefused, learnt, proven, proves, record, refutes } = applied
-    if (proves !== undefined) routes.prove(proves)
-    if ('id' in call) this.#idError = 'error' in reply ? reply.error : undefined
+    const applied = apply(this.#record, { request, reply, ...times, learnt: this.#learnt, facts })
+    const { confirms, gap, isCreated, isRefused, learnt, proven, record, refutes } = applied
+    if (confirms !== undefined) routes.confirm(confirms)
+    if ('id' in request) this.#idError = 'error' in reply ? reply.error : undefined
     if (refutes !== undefined) routes.refute(refutes, this.#idError)
     if (proven !== undefined) {
       this.#isProven = true
@@ -267,30 +275,30 @@ export class Reconciliation {
     this.#record = record
     this.#learnt = learnt
     if (isCreated) {
-      this.isCreated = true
+      this.#isCreated = true
       const fields = { event: 'subscription.created', username, subscriptionId: record.id }
       reporter.log('debug', fields, 'A user was subscribed')
     }
     if (gap !== undefined) {
-      this.gaps.push(gap)
+      this.#gaps.push(gap)
       reporter.reportGap(gap)
       if (gap.cause === 'ended') problems.begin('RECEIVER_SUSPECTED', endedMessage, { username })
     }
-    return isRefused ? { kind: 'REFUSED', error: this.#idError } : undefined
+    return isRefused ? { kind: 'refused', error: this.#idError } : undefined
   }
 
   /** Each further attempt would leave another subscription, or end the previous one. */
   #unreadable(error: unknown): Ending {
     const message = `${unreadableMessage} The last answer: ${messageOf(error)}`
-    this.#parts.problems.begin('SERVICE', message, { username: this.user.username, error })
-    return { kind: 'SERVICE', againMs: brokenAnswerMs, error }
+    this.#needs.reporter.problems.begin('SERVICE', message, { username: this.#user.username, error })
+    return { kind: 'service', againMs: brokenAnswerMs, error }
   }
 
   #invalid(error: unknown): Ending {
-    const { problems, sweepIntervalMs } = this.#parts
+    const { reporter, sweepIntervalMs } = this.#needs
     const reason = error instanceof InvalidRequestError ? error.issues[0]?.message : messageOf(error)
-    problems.begin('ROSTER', invalidMessage, { username: this.user.username, reason, error })
-    return { kind: 'INVALID', againMs: sweepIntervalMs, error }
+    reporter.problems.begin('ROSTER', invalidMessage, { username: this.#user.username, reason, error })
+    return { kind: 'invalid', againMs: sweepIntervalMs, error }
   }
 }
 

@@ -4,9 +4,9 @@
  * may come back.
  */
 import * as z from 'zod'
-import { countSchema } from '../rules/record.js'
-import { longAgo, now } from '../timing.js'
-import { type KeeperStore, unlessKeyFails } from './keeper-store.js'
+import type { KeeperStore } from './keeper-store.js'
+import { countSchema } from './rules/record.js'
+import { longAgo, now } from './timing.js'
 
 const storeKey = 'processes'
 const storedSchema = z.record(z.string(), z.object({ count: countSchema, generation: countSchema }))
@@ -60,15 +60,12 @@ export class Processes {
   async leave(): Promise<void> {
     if (this.#count === 0) return
     this.#count = 0
-    await unlessKeyFails(this.#store.untilStored(storeKey, () => this.#write(undefined)))
+    await this.#store.untilStored(storeKey, () => this.#write(undefined))
   }
 
   /** Counts up, and looks at the others. @throws StoreFailure */
   async beat(generation: number): Promise<void> {
-    // Without this key the work is not divided.
-    await unlessKeyFails(
-      this.#store.untilStored(storeKey, () => this.#write({ count: this.#count + 1, generation })),
-    )
+    await this.#store.untilStored(storeKey, () => this.#write({ count: this.#count + 1, generation }))
     const sharers = this.#living().filter(([, other]) => other.generation === generation)
     this.#sharers = [this.#id, ...sharers.map(([id]) => id)]
   }

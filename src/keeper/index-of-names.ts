@@ -1,8 +1,8 @@
 /** The names of all users who may have a record, in 64 keys of the store. */
 import * as z from 'zod'
-import { withPauses } from '../timing.js'
-import { type KeeperStore, unlessKeyFails } from './keeper-store.js'
+import type { KeeperStore } from './keeper-store.js'
 import { quickHash } from './processes.js'
+import { withPauses } from './timing.js'
 
 const shardCount = 64
 const shardSchema = z.array(z.string())
@@ -16,32 +16,23 @@ export class IndexOfNames {
     this.#store = store
   }
 
-  /** @returns all names, and whether the shard of a name could not be read @throws StoreFailure */
-  async read() {
-    const names = new Set<string>()
-    const unreadable = new Set<number>()
-    const readShard = async (_: unknown, shard: number) => {
-      const read = await unlessKeyFails(this.#store.read(keyOf(shard), shardSchema))
-      if (read === undefined) unreadable.add(shard)
-      for (const name of read?.value ?? []) names.add(name)
-    }
-    await Promise.all(Array.from({ length: shardCount }, readShard))
-    return { names, isUnreadable: (username: string) => unreadable.has(shardOf(username)) }
+  /** @throws StoreFailure */
+  async read(): Promise<ReadonlySet<string>> {
+    const readShard = (_: unknown, shard: number) => this.#store.read(keyOf(shard), shardSchema)
+    const shards = await Promise.all(Array.from({ length: shardCount }, readShard))
+    return new Set(shards.flatMap(({ value = [] }) => value))
   }
 
-  /** @throws StoreFailure @returns the names that could not be added */
-  async add(usernames: readonly string[]): Promise<string[]> {
+  /** @throws StoreFailure */
+  async add(usernames: readonly string[]): Promise<void> {
     const byShard = Array.from({ length: shardCount }, (): string[] => [])
     for await (const username of withPauses(usernames)) byShard[shardOf(username)]?.push(username)
-    const enter = async (added: string[], shard: number) => {
-      if (added.length === 0) return []
-      const change = this.#change(shard, (names) => [...new Set([...names, ...added])])
-      return (await unlessKeyFails(change.then(() => []))) ?? added
-    }
-    return (await Promise.all(byShard.map(enter))).flat()
+    const enter = async (added: string[], shard: number) =>
+      added.length > 0 && this.#change(shard, (names) => [...new Set([...names, ...added])])
+    await Promise.all(byShard.map(enter))
   }
 
-  /** @throws StoreFailure, KeyFailure */
+  /** @throws StoreFailure */
   remove(username: string): Promise<void> {
     return this.#change(shardOf(username), (names) => names.filter((name) => name !== username))
   }

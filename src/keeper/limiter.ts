@@ -1,0 +1,152 @@
+/** Decides whether a request may be sent now: a stop, the store, a newer configuration, an outage of the service, the rate. */
+import { excerpt, wholeMessageOf } from '../shared/text.js'
+import type { Configuration } from './configuration.js'
+import type { KeeperStore } from './keeper-store.js'
+import type { ResolvedOptions } from './options.js'
+import type { Processes } from './processes.js'
+import type { Problems } from './reporter.js'
+import type { Failure } from './request.js'
+import { delay, lookMs, now, retryWaitMs } from './timing.js'
+
+/** This many different users who fail in a row are an outage. */
+const usersOfAnOutage = 3
+
+/** What runs from a start or a sweep until the next stop. */
+export class Run {
+  /** No request is sent after it. */
+  isStopped = false
+  /** Ends the requests in flight. */
+  readonly requests = new AbortController()
+}
+
+/** Why no request may be sent now. */
+export interface Obstacle {
+  readonly kind: 'stopped' | 'store-down' | 'superseded' | 'outage'
+  readonly error: unknown
+  /** When to try again. */
+  readonly againMs: number
+}
+
+interface Outage {
+  readonly error: unknown
+  readonly failures: number
+  /** A request that was sent before says nothing new; monotonic. */
+  readonly failedSince: number
+  /** When the next request may be sent; monotonic. */
+  readonly nextFrom: number
+}
+
+interface Needs {
+  readonly configuration: Configuration
+  readonly problems: Problems
+  readonly processes: Processes
+  readonly store: KeeperStore
+}
+
+export class Limiter {
+  readonly #needs: Needs
+  readonly #concurrency: number
+  readonly #spacingMs: number
+  readonly #waiting: (() => void)[] = []
+  readonly #failedInARow = new Set<string>()
+  #outage: Outage | undefined
+  #inFlight = 0
+  /** When the next request may leave; monotonic. */
+  #nextFrom = 0
+
+  constructor({ concurrency, maxRequestsPerSecond }: ResolvedOptions, needs: Needs) {
+    this.#needs = needs
+    this.#concurrency = concurrency
+    this.#spacingMs = 1_000 / maxRequestsPerSecond
+  }
+
+  get outage(): Outage | undefined {
+    return this.#outage
+  }
+
+  /** What prevents a request now. @param others - requests in flight, without that one if it has entered */
+  obstacle(run: Run, others = this.#inFlight): Obstacle | undefined {
+    const { configuration, store } = this.#needs
+    if (run.isStopped) return { kind: 'stopped', error: new Error(stoppedMessage), againMs: lookMs }
+    if (store.isFailing) return { kind: 'store-down', error: new Error(storeMessage), againMs: 0 }
+    if (configuration.isSuperseded)
+      return { kind: 'superseded', error: new Error(supersededMessage), againMs: lookMs }
+    const outage = this.#outage
+    // In an outage one request at a time tests the service.
+    if (outage === undefined || (others === 0 && now() >= outage.nextFrom)) return undefined
+    return { kind: 'outage', error: outage.error, againMs: Math.max(1_000, outage.nextFrom - now()) }
+  }
+
+  /** Waits until a request may leave. @returns what prevents it; if nothing does, {@link Limiter.leave} must follow */
+  async enter(run: Run): Promise<Obstacle | undefined> {
+    const obstacle = this.obstacle(run)
+    if (obstacle !== undefined) return obstacle
+    if (this.#inFlight < this.#concurrency) this.#inFlight++
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    const leavesFrom = Math.max(now(), this.#nextFrom)
+    // The rate is of all processes together; an eighth less for each other one, because their requests may coincide.
+    const { count } = this.#needs.processes
+    if (!run.isStopped) this.#nextFrom = leavesFrom + this.#spacingMs * (count + (count - 1) / 8)
+    // In short waits, so that a low rate does not hold up a stop.
+    while (!run.isStopped && leavesFrom > now()) await delay(Math.min(1_000, Math.ceil(leavesFrom - now())))
+    const later = this.obstacleOfNext(run)
+    if (later !== undefined) this.leave()
+    return later
+  }
+
+  /** What prevents a request that has entered. */
+  obstacleOfNext(run: Run): Obstacle | undefined {
+    return this.obstacle(run, this.#inFlight - 1)
+  }
+
+  /** The request was answered, or not sent. */
+  leave(): void {
+    const next = this.#waiting.shift()
+    if (next === undefined) this.#inFlight--
+    else next()
+  }
+
+  succeeded(): void {
+    const { problems } = this.#needs
+    this.#failedInARow.clear()
+    this.#outage = undefined
+    problems.resolve('CREDENTIALS')
+    problems.resolve('SERVICE')
+  }
+
+  /** @param userCount - with fewer users than three, all of them make an outage */
+  failed(
+    { kind, error, retryAfterMs }: Failure,
+    user: { readonly username: string; readonly failures: number },
+    sentSince: number,
+    userCount: number,
+  ): void {
+    const { problems } = this.#needs
+    // Nothing was sent, so the service's state is unknown.
+    if (kind !== 'credentials' && kind !== 'service' && kind !== 'refused') return
+    if (this.#outage === undefined) {
+      // Refused again: that is this user's own.
+      if (kind === 'refused' && user.failures > 0) return
+      this.#failedInARow.add(user.username)
+      if (this.#failedInARow.size < Math.min(usersOfAnOutage, userCount)) return
+    } else if (sentSince < this.#outage.failedSince) return
+    const failures = (this.#outage?.failures ?? 0) + 1
+    const nextFrom = now() + retryWaitMs(failures, retryAfterMs)
+    this.#outage = { error, failures, failedSince: now(), nextFrom }
+    const message = `${outageMessages[kind]} ${testMessage} The last error: ${excerpt(wholeMessageOf(error), 500)}`
+    problems.resolve(kind === 'credentials' ? 'SERVICE' : 'CREDENTIALS')
+    problems.begin(kind === 'credentials' ? 'CREDENTIALS' : 'SERVICE', message, { error })
+  }
+}
+
+const stoppedMessage = 'The keeper was stopped before the sweep came to this user.'
+const storeMessage = 'This user was not tried: the store fails. The next sweep tries again.'
+const supersededMessage =
+  'Another process runs a newer configuration: it subscribes this user, and this process sends nothing.'
+const testMessage = 'The keeper tries again with one call at a time: after 5 s at first, later every 5 min.'
+const outageMessages = {
+  credentials:
+    'The credentials are refused: check the client ID and the secret, and that access was not ended.',
+  service: 'The service fails or cannot be reached.',
+  refused: 'The service refused the last requests of all users that were tried.',
+}

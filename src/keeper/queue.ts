@@ -1,0 +1,360 @@
+/** Reconciles users when they are due, while the watch or a sweep runs. A sweep is a set of users, and ends with the last one. */
+import pMemoize from 'p-memoize'
+import { settlesWithin } from '../shared/waits.js'
+import type { Configuration } from './configuration.js'
+import type { Deliveries } from './deliveries.js'
+import { type KeeperStore, StoreFailure } from './keeper-store.js'
+import { type Limiter, type Obstacle, Run } from './limiter.js'
+import type { Processes } from './processes.js'
+import type { Ending, Outcome } from './reconcile.js'
+import type { Reporter } from './reporter.js'
+import { isFailure } from './request.js'
+import type { RosterReader, RosterRequest } from './roster.js'
+import { restoreLeftMs } from './rules/record.js'
+import { type Counted, type OnProgress, Sweep } from './sweep.js'
+import {
+  calmAfterEndMs,
+  delay,
+  longAgo,
+  longestWorkMs,
+  lookMs,
+  minute,
+  now,
+  retryWaitMs,
+  stopGraceMs,
+  stopTimeoutMs,
+  storeTimeoutMs,
+  supersededLookMs,
+  sweepPatienceMs,
+} from './timing.js'
+import type { User, Users } from './users.js'
+
+const tickMs = 1_000
+/** If no tick came for this long, the process was suspended, or the machine slept. */
+const stoodStillMs = minute
+/** Users at once per request in flight, because store operations take most of a reconciliation. */
+const usersPerRequest = 4
+/** A user who is refused as often is a problem. */
+const reportedRefusals = 3
+
+export interface SweepRequest extends RosterRequest {
+  /** Proofs since then are enough; monotonic. */
+  readonly provenSince: number
+}
+
+interface Needs {
+  readonly concurrency: number
+  readonly sweepIntervalMs: number
+  readonly configuration: Configuration
+  readonly deliveries: Deliveries
+  readonly limiter: Limiter
+  readonly processes: Processes
+  readonly reconcile: (user: User, run: Run) => Promise<Outcome>
+  readonly reporter: Reporter
+  readonly roster: RosterReader
+  readonly store: KeeperStore
+  readonly users: Users
+}
+
+export class Queue {
+  readonly #needs: Needs
+  /** Everything that a stop waits for. */
+  readonly #inFlight = new Set<Promise<void>>()
+  readonly #background = new Set<Promise<unknown>>()
+  readonly #sweepCalls = new Set<Promise<unknown>>()
+  /** The sweeps that wait for users. */
+  readonly #sweeps = new Set<Sweep>()
+  /** Users who were due when it was made, the next one last. */
+  #batch: User[] = []
+  #isWatching = false
+  /** Stopped while a stop waits for what is in flight. */
+  #run = new Run()
+  /** Set while the watch or a sweep runs. */
+  #timer: NodeJS.Timeout | undefined
+  /** When the last two ticks came, by the wall clock: the monotonic clock may stop while a machine sleeps. */
+  #tickedAt = 0
+  #tickedBeforeAt = 0
+  #storeDueFrom = longAgo
+  #synchronizationDueFrom = longAgo
+  #lastEndSince = longAgo
+  #downSince = Number.POSITIVE_INFINITY
+  #workedSince = longAgo
+
+  constructor(needs: Needs) {
+    this.#needs = needs
+  }
+
+  /** A delivery has arrived. */
+  observe(subscriptionId: number): void {
+    if (!this.#hasJustWoken) this.#needs.deliveries.observe(subscriptionId, this.#isWatching)
+  }
+
+  /** Whether the process stood still until less than two ticks ago: what arrives now may be old. */
+  get #hasJustWoken(): boolean {
+    return this.#isWatching && Date.now() - this.#tickedBeforeAt > stoodStillMs
+  }
+
+  /** Reconciles every user once per interval after this sweep, until {@link Queue.stop}. */
+  watch(sweep: () => Promise<unknown>): void {
+    if (this.#isWatching) return
+    this.#isWatching = true
+    this.#needs.roster.postpone(this.#needs.sweepIntervalMs)
+    this.#inBackground(sweep)
+    this.#startTicking()
+  }
+
+  /** Ends the watch and running sweeps. Resolves when nothing is in flight, at the latest after {@link stopTimeoutMs}. */
+  async stop(): Promise<void> {
+    const run = this.#run
+    run.isStopped = true
+    this.#inBackground(() => this.#needs.processes.leave())
+    this.#isWatching = false
+    this.#endBlockedSweeps()
+    const ended = Promise.allSettled([...this.#inFlight, ...this.#sweepCalls, ...this.#background])
+    if (!(await settlesWithin(stopTimeoutMs, ended))) {
+      run.requests.abort(new Error(unansweredMessage))
+      // What still hangs is a store, a client or a roster of the user.
+      await settlesWithin(stopGraceMs, ended)
+    }
+    this.#sweepCalls.clear()
+    this.#stopTicking()
+    if (this.#run === run) this.#run = new Run()
+  }
+
+  /** Reads configuration and roster, and reconciles every user once. */
+  sweep(request: SweepRequest, onProgress: OnProgress): Promise<Counted> {
+    const call = this.#sweep(request, this.#run, onProgress).finally(() => {
+      this.#sweepCalls.delete(call)
+      this.#stopTicking()
+    })
+    this.#sweepCalls.add(call)
+    this.#startTicking()
+    return call
+  }
+
+  async #sweep(request: SweepRequest, run: Run, onProgress: OnProgress): Promise<Counted> {
+    const { roster, users } = this.#needs
+    const error = await this.#prepare(request, run)
+    if (error !== undefined) {
+      // Read again as soon as the store works.
+      roster.postpone(0)
+      const asked = request.wantsNone || run.isStopped ? undefined : await roster.ask()
+      const names = [...(asked ?? users.all.keys())]
+      const failed = names.map((username) => ({ username, error }))
+      const wanted = request.wantsNone ? 0 : names.length
+      return { wanted, active: 0, created: 0, restored: 0, removed: 0, failed }
+    }
+    const sweep = new Sweep(users.all.values(), request.provenSince, onProgress)
+    this.#sweeps.add(sweep)
+    users.markAllDue(sweep.provenSince)
+    // To mark and to collect all users are long work each.
+    await this.#pause()
+    this.#advance()
+    await sweep.ended
+    this.#sweeps.delete(sweep)
+    return sweep.report()
+  }
+
+  /** Reads configuration and roster. @returns the reason if no user can be reconciled */
+  async #prepare(request: SweepRequest, run: Run): Promise<unknown> {
+    const { limiter, roster } = this.#needs
+    const patientUntil = now() + sweepPatienceMs
+    for (;;) {
+      try {
+        if (!run.isStopped) await this.#synchronize()
+        if (!run.isStopped) await roster.read(request)
+        return run.isStopped ? limiter.obstacle(run)?.error : undefined
+      } catch (error) {
+        if (!(error instanceof StoreFailure)) throw error
+        if (now() >= patientUntil) return error
+        await delay(1_000)
+      }
+    }
+  }
+
+  #endBlockedSweeps(): void {
+    const { limiter, store } = this.#needs
+    const obstacle = limiter.obstacle(this.#run)
+    const isDown = store.isFailing || limiter.outage !== undefined
+    this.#downSince = isDown ? Math.min(this.#downSince, now()) : Number.POSITIVE_INFINITY
+    for (const sweep of this.#sweeps) {
+      const downMs = now() - Math.max(this.#downSince, sweep.startedSince)
+      if (obstacle !== undefined && hopeless.includes(obstacle.kind)) sweep.end(obstacle.error)
+      else if (downMs >= sweepPatienceMs)
+        sweep.end(new Error(untriedMessage, { cause: limiter.outage?.error }))
+    }
+  }
+
+  #startTicking(): void {
+    if (this.#timer !== undefined) return
+    this.#tickedAt = Date.now()
+    this.#tick()
+  }
+
+  #stopTicking(): void {
+    if (this.#isWatching || this.#sweepCalls.size > 0) return
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+
+  #tick(): void {
+    this.#timer = setTimeout(() => this.#tick(), tickMs)
+    this.#tickedBeforeAt = this.#tickedAt
+    this.#tickedAt = Date.now()
+    if (this.#hasJustWoken) this.#needs.users.markAllDue(now())
+    this.#lookAround()
+    this.#advance()
+  }
+
+  #advance(): void {
+    if (this.#batch.length === 0) this.#collect()
+    this.#beginDue()
+    this.#endBlockedSweeps()
+  }
+
+  /** Tests a store that fails; otherwise looks at the configuration and the other processes, and reads the roster. */
+  #lookAround(): void {
+    const { configuration, deliveries, limiter, roster, store } = this.#needs
+    if (store.isFailing) {
+      if (now() < this.#storeDueFrom) return
+      this.#storeDueFrom = now() + storeTimeoutMs
+      this.#inBackground(() => store.tryWrite())
+      return
+    }
+    if (now() >= this.#synchronizationDueFrom) {
+      const { isSuperseded } = configuration
+      this.#synchronizationDueFrom = now() + (isSuperseded ? supersededLookMs : lookMs)
+      deliveries.reportStrays(limiter.outage === undefined && !isSuperseded)
+      this.#inBackground(() => this.#synchronize())
+    }
+    if (this.#isWatching && roster.isDue) this.#inBackground(() => roster.read({}))
+  }
+
+  async #synchronize(): Promise<void> {
+    const { configuration, processes } = this.#needs
+    await configuration.synchronize()
+    await processes.beat(configuration.generation)
+  }
+
+  /** Failures of the store have their own report. */
+  #inBackground(work: () => Promise<unknown>): void {
+    const working: Promise<unknown> = work()
+      .catch((err: unknown) => {
+        if (err instanceof StoreFailure) return
+        const message = 'A bug of the keeper stopped some work: please report it'
+        this.#needs.reporter.log('error', { event: 'keeper.broken', err }, message)
+      })
+      .finally(() => this.#background.delete(working))
+    this.#background.add(working)
+  }
+
+  /** Users without a subscription come first, and among them those for whom this process is the first. */
+  #collect(): void {
+    const { processes, users } = this.#needs
+    const ranks: User[][] = [[], [], [], []]
+    for (const user of users.all.values()) {
+      if (!isDue(user)) continue
+      const rank = (user.record?.id === undefined ? 2 : 0) + (processes.isFirstFor(user.username) ? 1 : 0)
+      ranks[rank]?.push(user)
+    }
+    this.#batch = ranks.flatMap((rank) => rank.reverse())
+  }
+
+  #beginDue(): void {
+    const { concurrency, limiter } = this.#needs
+    const room = () => (limiter.outage === undefined ? usersPerRequest * concurrency : 1)
+    while (this.#timer && limiter.obstacle(this.#run) === undefined && this.#inFlight.size < room()) {
+      const user = this.#next()
+      if (user === undefined) return
+      const working = this.#work(user).finally(() => {
+        this.#inFlight.delete(working)
+        // A test of an outage may have sent nothing: the next one waits for the next tick.
+        if (limiter.outage === undefined) this.#beginDue()
+      })
+      this.#inFlight.add(working)
+    }
+  }
+
+  #next(): User | undefined {
+    for (let user = this.#batch.pop(); user !== undefined; user = this.#batch.pop()) {
+      if (this.#needs.users.all.get(user.username) === user && isDue(user)) return user
+    }
+    return this.#needs.limiter.outage && this.#outageTester()
+  }
+
+  /** A user for whom a request may be sent at once, also if none is due: those who are due may all be refused. */
+  #outageTester(): User | undefined {
+    for (const user of this.#needs.users.all.values()) {
+      const { isWanted, record } = user
+      const maySend = record === undefined || (!record.claim && restoreLeftMs(record, Date.now()) === 0)
+      // After a failure the user keeps to the schedule: the client may refuse the name.
+      if (isWanted && maySend && !user.isInFlight && (user.failures === 0 || isDue(user))) return user
+    }
+    return undefined
+  }
+
+  async #work(user: User): Promise<void> {
+    const { reconcile, users } = this.#needs
+    const run = this.#run
+    users.begin(user)
+    if (now() - this.#workedSince > longestWorkMs) await this.#pause()
+    const outcome = await reconcile(user, run)
+    this.#noteEnding(user, outcome.ending)
+    const leftMs = Math.max(0, user.dueFrom - now())
+    for (const sweep of this.#sweeps) sweep.note(user, outcome, leftMs)
+    if (outcome.gaps.some(({ cause }) => cause === 'ended')) this.#noteEnd()
+    if (outcome.ending.kind === 'removed' && !user.isWanted) users.forget(user)
+  }
+
+  /** One pause for all waiting users: with one pause each, they would run one after the other without a pause. */
+  readonly #pause = pMemoize(
+    async () => {
+      await delay(0)
+      this.#workedSince = now()
+    },
+    { cache: false },
+  )
+
+  /** Counts failures, and decides when the user is due again. */
+  #noteEnding(user: User, ending: Ending): void {
+    const { reporter, users } = this.#needs
+    const { failures, refusals, username } = user
+    if (!isFailure(ending)) {
+      const { againMs, kind } = ending
+      const isReached = reached.includes(kind)
+      const counted = isReached ? { failures: 0, refusals: 0 } : { failures, refusals }
+      users.end(user, kind === 'done' || kind === 'conflict' ? Math.max(1_000, againMs) : againMs, counted)
+      return
+    }
+    const { error: err, kind, retryAfterMs } = ending
+    const counted = { failures: failures + 1, refusals: kind === 'refused' ? refusals + 1 : 0 }
+    users.end(user, ending.againMs ?? retryWaitMs(counted.failures, retryAfterMs), counted)
+    if (counted.refusals >= reportedRefusals)
+      reporter.problems.begin('REFUSED', refusedMessage, { username, error: err })
+    const fields = { username, failures: counted.failures, err }
+    if (kind === 'bug') reporter.log('error', { event: 'reconcile.broken', ...fields }, bugMessage)
+    else reporter.log('warn', { event: 'subscription.failed', ...fields }, failureMessage)
+  }
+
+  /** One ended subscription suggests more: every user is proven again. */
+  #noteEnd(): void {
+    const { sweepIntervalMs, users } = this.#needs
+    const isFirst = now() - this.#lastEndSince >= Math.max(calmAfterEndMs, sweepIntervalMs)
+    this.#lastEndSince = now()
+    if (isFirst && this.#isWatching) users.markAllDue(now())
+  }
+}
+
+const isDue = (user: User) => !user.isInFlight && now() >= user.dueFrom
+/** Nothing that a sweep could wait for. */
+const hopeless: readonly Obstacle['kind'][] = ['stopped', 'superseded']
+/** The service or the record has answered: failures in a row have ended. */
+const reached: readonly Ending['kind'][] = ['done', 'removed', 'conflict', 'waiting']
+
+const unansweredMessage = 'The keeper was stopped before the service answered: the outcome is unknown.'
+const refusedMessage =
+  'The service refuses the requests of this user at every attempt: see the error. Correct the roster, or ask the operator ' +
+  'of the service. The user is not subscribed.'
+const untriedMessage = 'This user was not tried: the service or the store fails. The next sweep tries again.'
+const bugMessage = 'A bug of the keeper stopped a reconciliation: please report it. The user is tried again'
+const failureMessage = 'A user could not be kept subscribed, and is tried again'
