@@ -143,6 +143,7 @@ export class Reconciliation {
     const { configuration, existing, routes } = this.#needs
     const user = this.#user
     const names = namesOf(configuration.values)
+    const isIdKnown = user.provenId === this.#record.id
     return {
       spec: configuration.spec,
       names,
@@ -150,10 +151,10 @@ export class Reconciliation {
       isWanted: user.isWanted,
       wantsProof: !this.#isProven && (user.checkedSince < this.#provenSince || now() >= user.checkDueFrom),
       wantsProofById: user.proofs % proofsPerId === 0 || !routes.isConfirmed('update'),
-      mayUpdate: names.length > 0 && routes.mayTry('update'),
+      mayUpdate: names.length > 0 && routes.mayTry('update', isIdKnown),
       mayUnsubscribe: routes.mayTry('unsubscribe'),
       isUnsubscribeConfirmed: routes.isConfirmed('unsubscribe'),
-      isIdKnown: user.provenId === this.#record.id,
+      isIdKnown,
       replacesExisting: existing === 'replace',
       at: Date.now(),
     }

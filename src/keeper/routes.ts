@@ -25,8 +25,10 @@ export class Routes {
   }
 
   /** Whether the route may be tried: it is not known to be wrong, or was not tried for a while. */
-  mayTry(route: Operation): boolean {
-    return now() >= (this.#wrong.get(route) ?? 0)
+  mayTry(route: Operation, isIdKnown = true): boolean {
+    const againFrom = this.#wrong.get(route)
+    // To learn an unknown id, the subscription would be replaced, and then the route may still be wrong.
+    return againFrom === undefined || (isIdKnown && now() >= againFrom)
   }
 
   /** One user at a time tests an unconfirmed route; the others wait. {@link end} must follow. @returns whether this user waited */

@@ -36,15 +36,17 @@ describe('on a service whose update and unsubscribe live elsewhere', () => {
     expect(world.requests.length - before).toBeLessThan(20 * 8 * 1.25)
   })
 
-  test('a process that starts replaces one subscription, to test the route with a new id', async () => {
+  test('a process that starts replaces one subscription, to test the route with a new id, and no other one later', async () => {
     const world = worldOf({ users: 20 })
     world.hasWrongRoutes = true
     world.start()
     await world.time.advance(minute)
     nodeOf(world).process.kill()
     const before = world.ids
-    const { report } = await swept(world)
+    const { node, report } = await swept(world)
     expect(report).toMatchObject({ active: 20, created: 0, restored: 1, problems: [{ code: 'ROUTES' }] })
+    node.process.run(() => node.keeper.start())
+    await world.time.advance(3 * hour)
     expect(Object.entries(world.ids).filter(([name, id]) => before[name] !== id)).toHaveLength(1)
     expect(world.gaps).toMatchObject([{ what: { cause: 'replaced' } }])
   })
