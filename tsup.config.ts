@@ -1,3 +1,4 @@
+import { buildSync, type Plugin } from 'esbuild'
 import { defineConfig, type Options } from 'tsup'
 import { entryPoints } from './scripts/entry-points.js'
 
@@ -20,6 +21,19 @@ const undiciOfNpm = rewrite(/(\bfrom |\bimport\(|\brequire\()"undici"/g, '$1"und
 /** Jest's CommonJS sandbox has no dynamic import. esbuild's replacement hides the `require` from bundlers. */
 const lazyRequire = rewrite(/\bimport\(("[^"]+")\)/g, 'Promise.resolve().then(() => require($1))')
 
+/** commander is CommonJS. The helpers for that would stand in the chunk that every entry point loads. */
+const commanderAsEsModule = {
+  name: 'commander as an ES module',
+  setup(build) {
+    build.onLoad({ filter: /\bcommander\/esm\.mjs$/ }, ({ path }) => {
+      const module = { bundle: true, format: 'esm', platform: 'node', write: false } as const
+      const { outputFiles } = buildSync({ entryPoints: [path], ...module })
+      const code = outputFiles.map(({ text }) => text).join('')
+      return { contents: code.replaceAll(/\b__require\(/g, 'globalThis.process.getBuiltinModule(') }
+    })
+  },
+} satisfies Plugin
+
 export default defineConfig([
   {
     ...shared,
@@ -27,6 +41,7 @@ export default defineConfig([
     entry: { ...shared.entry, 'cli/index': 'src/cli/index.ts' },
     format: 'esm',
     plugins: [undiciOfNpm],
+    esbuildPlugins: [commanderAsEsModule],
   },
   {
     ...shared,

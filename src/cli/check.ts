@@ -16,101 +16,86 @@ import { formatIssues } from '../shared/validation.js'
 import { checkCallback } from './check-callback.js'
 import { checkLifecycle } from './check-lifecycle.js'
 import { Finding, Steps } from './check-steps.js'
-import { certificatesOf, commandOf, namedValuesOf, required, UsageError } from './command.js'
+import {
+  type CommandContext,
+  certificatesOf,
+  namedValuesOf,
+  type SharedFlags,
+  UsageError,
+} from './command.js'
 import { type Interruption, onInterruption } from './signals.js'
 import { claimsOf, compareClocks, describeClaims, hasExpired } from './token.js'
 
-export const checkCommand = commandOf({
-  name: 'check',
-  help: `Usage: notification-subscriber check [flags]
+export interface CheckFlags extends SharedFlags {
+  readonly callbackUrl?: string
+  readonly secret?: readonly string[]
+  readonly callbackCa?: string
+  readonly lifecycle?: true
+  readonly username?: string
+}
 
-Checks what a subscriber needs: the variables NOTIFICATION_*, the token, and whether the service accepts it. Sends
-nothing that could end or change a subscription. With --callback-url and --secret also whether your receiver refuses a
-delivery without its secret and accepts one with it. Exit code 1 if a step failed.
-
-  --dotenv FILE              read the variables from this file; those of the environment come first
-  --callback-url URL         your receiver; https:, or http: on loopback if the service is there, too
-  --secret NAME=SOURCE       a header that proves a callback: its name, and where its value is, @FILE or
-                             env:VARIABLE. May be given several times
-  --callback-ca FILE         certificates in PEM to trust at the callback URL, besides NOTIFICATION_CA_FILE
-  --json                     one JSON object a line, with the event "step"; the last has the event "result"
-
-  --lifecycle                subscribe, recreate, update and unsubscribe for real, with a user of your own for tests:
-                             shows whether the service behaves as documented, and has the routes of update and
-                             unsubscribe. Needs --username and --callback-url. Adds a random check=... to the callback
-                             URL, so that no other subscription is touched, and ends what it made, also after Ctrl-C
-  --username U               that user`,
-  flags: {
-    texts: ['dotenv', 'callback-url', 'callback-ca', 'username'],
-    lists: ['secret'],
-    switches: ['lifecycle'],
-  },
-  async run({ flags, terminal, env }) {
-    const { 'callback-url': callbackUrl, secret: sources = [], lifecycle, username } = flags
-    const ca = await Promise.all([
-      certificatesOf('--callback-ca', flags['callback-ca']),
-      certificatesOf('NOTIFICATION_CA_FILE', env.NOTIFICATION_CA_FILE || undefined),
-    ])
-    const secrets = await namedValuesOf('--secret', sources, env)
-    const problem =
-      callbackUrl &&
-      (callbackUrlProblem(callbackUrl) ?? loopbackCallbackProblem(callbackUrl, env.NOTIFICATION_BASE_URL))
-    if (problem) throw new UsageError(`--callback-url ${problem}`)
-    if (sources.length > 0) required('--callback-url', callbackUrl, 'name the address of your receiver')
-    if (callbackUrl !== undefined && !lifecycle)
-      required(
-        '--secret',
-        flags.secret,
-        'name the header that proves a callback, NAME=@FILE or NAME=env:VARIABLE',
-      )
-    const wanted = lifecycle && {
-      username: required('--username', username, 'name a user of your own for tests'),
-      callbackUrl: required('--callback-url', callbackUrl, 'name the address of your receiver'),
-      parameters: secrets,
-    }
-    const steps = new Steps(terminal)
-    const isReady = await checkService(steps, env)
-    if (callbackUrl !== undefined && sources.length > 0) {
-      await checkCallback(steps, { url: new URL(callbackUrl), secrets, sources, ca })
-    }
-    let interruption: Interruption | undefined
-    if (wanted && isReady) {
-      const abort = new AbortController()
-      const stopListening = onInterruption((each) => {
-        interruption = each
-        terminal.line(
-          `${each.by}: ending the subscriptions of this check. A second ${each.by} leaves them behind.`,
-        )
-        abort.abort(each)
-      })
-      await using client = NotificationClient.fromEnv(callOptions, env)
-      await checkLifecycle(steps, client, wanted, abort.signal)
-      stopListening()
-    } else if (wanted) steps.skip('Lifecycle', 'not tried without the steps before')
-
-    const countOf = (outcome: string) => steps.outcomes.filter((each) => each === outcome).length
-    const failures = countOf('failed')
-    const isConfigured = missingFrom(env).length === 0
-    terminal.event('result', {
-      ok: failures === 0 && isConfigured,
-      failed: failures,
-      unknown: countOf('unknown'),
-    })
-    if (failures === 0 && !isConfigured) {
-      throw new UsageError(
-        'Variables NOTIFICATION_* are missing, see the step Configuration: set them, or name a file that does: --dotenv .env',
-      )
-    }
-    terminal.line()
-    terminal.line(failures > 0 ? `${failures} of ${steps.outcomes.length} steps failed.` : 'No step failed.')
-    if (isReady && !lifecycle) {
+export async function check(flags: CheckFlags, { terminal, env }: CommandContext): Promise<number> {
+  const { callbackUrl, secret: sources = [], lifecycle, username = '' } = flags
+  const ca = await Promise.all([
+    certificatesOf('--callback-ca', flags.callbackCa),
+    certificatesOf('NOTIFICATION_CA_FILE', env.NOTIFICATION_CA_FILE || undefined),
+  ])
+  const secrets = await namedValuesOf('--secret', sources, env)
+  if (callbackUrl === undefined && (lifecycle || sources.length > 0))
+    throw new UsageError('--callback-url is missing: name the address of your receiver')
+  if (lifecycle && username === '')
+    throw new UsageError('--username is missing: name a user of your own for tests')
+  if (callbackUrl !== undefined && !lifecycle && sources.length === 0)
+    throw new UsageError(
+      '--secret is missing: name the header that proves a callback, NAME=@FILE or NAME=env:VARIABLE',
+    )
+  const problem =
+    callbackUrl &&
+    (callbackUrlProblem(callbackUrl) ?? loopbackCallbackProblem(callbackUrl, env.NOTIFICATION_BASE_URL))
+  if (problem) throw new UsageError(`--callback-url ${problem}`)
+  const wanted = lifecycle && callbackUrl && { username, callbackUrl, parameters: secrets }
+  const steps = new Steps(terminal)
+  const isReady = await checkService(steps, env)
+  if (callbackUrl !== undefined && sources.length > 0) {
+    await checkCallback(steps, { url: new URL(callbackUrl), secrets, sources, ca })
+  }
+  let interruption: Interruption | undefined
+  if (wanted && isReady) {
+    const abort = new AbortController()
+    const stopListening = onInterruption((each) => {
+      interruption = each
       terminal.line(
-        'Whether unsubscribe and update work is shown by --lifecycle only; no call lists subscriptions.',
+        `${each.by}: ending the subscriptions of this check. A second ${each.by} leaves them behind.`,
       )
-    }
-    return interruption?.exitCode ?? (failures === 0 ? 0 : 1)
-  },
-})
+      abort.abort(each)
+    })
+    await using client = NotificationClient.fromEnv(callOptions, env)
+    await checkLifecycle(steps, client, wanted, abort.signal)
+    stopListening()
+  } else if (wanted) steps.skip('Lifecycle', 'not tried without the steps before')
+
+  const countOf = (outcome: string) => steps.outcomes.filter((each) => each === outcome).length
+  const failures = countOf('failed')
+  const isConfigured = missingFrom(env).length === 0
+  terminal.event('result', {
+    ok: failures === 0 && isConfigured,
+    failed: failures,
+    unknown: countOf('unknown'),
+  })
+  if (failures === 0 && !isConfigured) {
+    throw new UsageError(
+      'Variables NOTIFICATION_* are missing, see the step Configuration: set them, or name a file that does: --dotenv .env',
+    )
+  }
+  terminal.line()
+  terminal.line(failures > 0 ? `${failures} of ${steps.outcomes.length} steps failed.` : 'No step failed.')
+  if (isReady && !lifecycle) {
+    terminal.line(
+      'Whether unsubscribe and update work is shown by --lifecycle only; no call lists subscriptions.',
+    )
+  }
+  return interruption?.exitCode ?? (failures === 0 ? 0 : 1)
+}
 
 /** Each step shows the first answer. */
 const callOptions = { timeoutMs: 15_000, retry: false, logger: false } as const

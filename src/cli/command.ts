@@ -1,17 +1,16 @@
-/** Commands: their flags, and the files and variables that these name. */
+/** What commands share: how they fail, and the files and variables that flags name. */
 import { readFile } from 'node:fs/promises'
-import { type ParseArgsConfig, parseArgs, parseEnv } from 'node:util'
+import { parseEnv } from 'node:util'
 import type { Environment } from '../client/environment.js'
 import { certificatesIn } from '../shared/certificates.js'
 import { headerName, headerValue } from '../shared/headers.js'
 import { messageOf } from '../shared/text.js'
 import type { Terminal } from './terminal.js'
 
-export interface Command {
-  /** Printed for `--help`. */
-  readonly help: string
-  /** Resolves with the exit code: 0, or 1 if a step failed. @throws `CommandFailure` with another exit code */
-  run(args: string[], context: CommandContext): Promise<number>
+/** The flags of every command; `dotenv` of those that read variables. */
+export interface SharedFlags {
+  readonly json?: true
+  readonly dotenv?: string
 }
 
 export interface CommandContext {
@@ -34,83 +33,6 @@ export class UsageError extends CommandFailure {
   constructor(message: string) {
     super(message, 2)
   }
-}
-
-/** The names of a command's flags, by their values. Every command has the switch `json`. */
-interface FlagNames {
-  readonly texts?: readonly string[]
-  /** May be given several times. */
-  readonly lists?: readonly string[]
-  /** Have no value. */
-  readonly switches?: readonly string[]
-}
-
-type NamesOf<Names, Kind extends string> =
-  Names extends Readonly<Record<Kind, readonly (infer Name extends string)[]>> ? Name : never
-
-/** The flags that a command was called with. */
-export type Flags<Names extends FlagNames> = Partial<
-  Record<NamesOf<Names, 'texts'>, string> &
-    Record<NamesOf<Names, 'lists'>, string[]> &
-    Record<NamesOf<Names, 'switches'>, boolean>
->
-
-/** Makes a command. With a flag `dotenv`, `env` has the variables of that file, too, except those of the environment. */
-export function commandOf<const Names extends FlagNames>(definition: {
-  readonly name: string
-  readonly help: string
-  readonly flags: Names
-  /** Whether there may be values without a flag. */
-  readonly takesWords?: boolean
-  readonly run: (
-    given: CommandContext & { readonly flags: Flags<Names>; readonly words: readonly string[] },
-  ) => Promise<number>
-}): Command {
-  const { name, help, takesWords } = definition
-  return {
-    help,
-    async run(args, { terminal, env }) {
-      const { flags, words } = readArguments(name, args, definition.flags)
-      const [stray] = takesWords ? [] : words
-      if (stray !== undefined) throw new UsageError(`"${stray}" is not the value of a flag. ${seeHelp(name)}`)
-      const { dotenv }: { dotenv?: string } = flags
-      return definition.run({ flags, words, terminal, env: await variablesOf(dotenv, env) })
-    },
-  }
-}
-
-/** @throws `UsageError` for an unknown flag or a wrong value; the message names the command's help */
-export function readArguments<Names extends FlagNames>(
-  command: string,
-  args: string[],
-  { texts = [], lists = [], switches = [] }: Names,
-): { flags: Flags<Names>; words: readonly string[] } {
-  const options: NonNullable<ParseArgsConfig['options']> = { json: { type: 'boolean' } }
-  for (const name of texts) options[name] = { type: 'string' }
-  for (const name of lists) options[name] = { type: 'string', multiple: true }
-  for (const name of switches) options[name] = { type: 'boolean' }
-  try {
-    const { values, positionals: words } = parseArgs({ args, options, allowPositionals: true })
-    // Usually an unset shell variable: as a path it would be the current folder.
-    const empty = Object.entries(values).find(([, value]) => [value].flat().includes(''))
-    if (empty === undefined) return { flags: values as Flags<Names>, words }
-    throw new UsageError(`--${empty[0]} is empty: give it a value, or leave it out`)
-  } catch (error) {
-    const { code = '', message = '' }: { code?: string; message?: string } = Object(error)
-    if (!code.startsWith('ERR_PARSE_ARGS')) throw error
-    // Without Node.js' advice, which does not fit here.
-    throw new UsageError(`${message.split(/[.\n]/)[0]}. ${seeHelp(command)}`)
-  }
-}
-
-/** @throws `UsageError` if the flag is not given; `advice` is the rest of its sentence */
-export function required<Value>(flag: string, value: Value | undefined, advice: string): Value {
-  if (value !== undefined) return value
-  throw new UsageError(`${flag} is missing: ${advice}`)
-}
-
-function seeHelp(command: string): string {
-  return `See: notification-subscriber ${command} --help`
 }
 
 /** The text of the file, if one is named. @throws `UsageError` if it cannot be read */

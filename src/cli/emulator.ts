@@ -1,108 +1,81 @@
 /** `notification-subscriber emulator`: runs the emulator until a signal ends it. */
 import { randomBytes } from 'node:crypto'
+import { areReusable } from '../emulator/https/certificate.js'
+import { serverAt } from '../emulator/page/identity.js'
 import { clientVariables } from '../emulator/words.js'
 import { ConfigurationError } from '../errors.js'
-import { certificatesOf, commandOf, UsageError } from './command.js'
+import { type CommandContext, certificatesOf, type SharedFlags, UsageError } from './command.js'
 import { printEvents } from './event-lines.js'
-import { onInterruption } from './signals.js'
-import {
-  caFileIn,
-  defaultFolder,
-  type EmulatorState,
-  envFileIn,
-  loadState,
-  reusableCertificate,
-  saveState,
-} from './state.js'
+import { untilInterrupted } from './signals.js'
+import { caFileIn, type EmulatorState, envFileIn, loadState, refuseDamaged, saveState } from './state.js'
 
-export const emulatorCommand = commandOf({
-  name: 'emulator',
-  help: `Usage: notification-subscriber emulator [flags]
+export interface EmulatorFlags extends SharedFlags {
+  readonly state: string
+  readonly host: string
+  readonly port?: number
+  readonly pagePort?: number
+  readonly callbackCa?: string
+}
 
-Runs the notification service on this machine: HTTPS, signed tokens, real callbacks, and a page in the browser that
-shows them. Writes the variables for your app into a file, and prints one line for each event. Ctrl-C ends it.
+export async function emulate(flags: EmulatorFlags, { terminal }: CommandContext): Promise<number> {
+  const { state: folder, host } = flags
+  const callbackCa = await certificatesOf('--callback-ca', flags.callbackCa)
+  const interrupted = untilInterrupted()
+  const earlier = await loadState(folder)
+  if (earlier !== undefined && (await serverAt(earlier.pageUrl)) === 'emulator') {
+    throw new UsageError(
+      `An emulator is running with ${folder} already: use it, or name another folder with --state`,
+    )
+  }
+  const callbackToken = earlier?.callbackToken ?? randomBytes(24).toString('base64url')
+  const [caFile, envFile] = [caFileIn(folder), envFileIn(folder)]
+  const own = { NOTIFICATION_CA_FILE: caFile, CALLBACK_TOKEN: callbackToken }
+  // Loaded late, so that `--help` and a wrong flag do not wait for the emulator. By the package's name, so that the
+  // build does not copy the emulator into the command line.
+  const { startEmulator } = await import('notification-subscriber/emulator')
+  await using emulator = await startEmulator({
+    clientSecret: earlier?.clientSecret,
+    password: earlier?.password,
+    ...(earlier && areReusable(earlier, [host]) && { tls: earlier.tls, ca: earlier.ca }),
+    port: flags.port ?? earlier?.port,
+    host,
+    page: { port: flags.pagePort, environment: own, envFile },
+    callbackCa,
+  }).catch((error) => throwAboutFlags(error, flags, earlier))
 
-  --state DIR                 folder for the file, and for credentials, port and certificate of the next start;
-                              default ${defaultFolder}
-  --port N                    port of the service; default: that of the last start, or any free one
-  --host ADDRESS              address to listen on, such as 0.0.0.0 in a container; default 127.0.0.1.
-                              The page stays on 127.0.0.1
-  --page-port N               port of the page; default: any free one
-  --callback-ca FILE          certificates in PEM to trust on callbacks
-  --json                      one JSON object a line; the first has the event "listening"`,
-  flags: {
-    texts: ['port', 'host', 'page-port', 'state', 'callback-ca'],
-  },
-  async run({ flags, terminal }) {
-    const { state: folder = defaultFolder } = flags
-    const callbackCa = await certificatesOf('--callback-ca', flags['callback-ca'])
-    const interrupted = untilInterrupted()
-    const earlier = await loadState(folder)
-    const callbackToken = earlier?.callbackToken ?? randomBytes(24).toString('base64url')
-    const own = { NOTIFICATION_CA_FILE: caFileIn(folder), CALLBACK_TOKEN: callbackToken }
-    // Loaded late, so that `--help` and a wrong flag do not wait for the emulator. By the package's name, so that the
-    // build does not copy the emulator into the command line.
-    const { startEmulator } = await import('notification-subscriber/emulator')
-    await using emulator = await startEmulator({
-      clientSecret: earlier?.clientSecret,
-      password: earlier?.password,
-      ...reusableCertificate(earlier),
-      port: Number(flags.port ?? earlier?.port ?? 0),
-      host: flags.host,
-      page: { port: Number(flags['page-port'] ?? 0), environment: own, envFile: envFileIn(folder) },
-      callbackCa,
-    }).catch((error) => throwAboutFlags(error, folder))
+  const { baseUrl, authUrl, domain, clientId, clientSecret, password, tls, ca, pageUrl = '' } = emulator
+  const port = Number(new URL(baseUrl).port)
+  const kept = { port, clientSecret, password, callbackToken, tls, ca, pageUrl }
+  const isReadable = await saveState(folder, kept, { ...clientVariables(emulator, caFile), ...own })
+  const addresses = { baseUrl, authUrl, domain, pageUrl, caFile, envFile }
+  terminal.event('listening', { ...addresses, clientId, clientSecret, callbackToken })
+  const running = terminal.paint('bold', `The emulator is running at ${baseUrl}`)
+  terminal.line(`${running}, and wrote ${envFile}. Next: node --env-file=${envFile} app.mjs`)
+  terminal.line(`Its page: ${terminal.paint('cyan', pageUrl)}  Ctrl-C ends it.`)
+  if (isReadable) {
+    const warning = `Other users of this machine can read the secrets in ${folder}: its file system keeps no modes.`
+    terminal.line(terminal.paint('yellow', warning))
+  }
+  printEvents(emulator, terminal)
+  terminal.line(`${await interrupted}: closing the emulator, its page and all connections …`)
+  await emulator.close()
+  terminal.event('closed', {})
+  terminal.line('Closed.')
+  return 0
+}
 
-    const { baseUrl, authUrl, domain, clientId, clientSecret, password, tls, ca, pageUrl = '' } = emulator
-    const port = Number(new URL(baseUrl).port)
-    const state: EmulatorState = { port, clientSecret, password, callbackToken, tls, ca, pageUrl }
-    await saveState(folder, state, { ...clientVariables(emulator, caFileIn(folder)), ...own })
-    const [caFile, envFile] = [caFileIn(folder), envFileIn(folder)]
-    const listening = {
-      baseUrl,
-      authUrl,
-      domain,
-      clientId,
-      clientSecret,
-      caFile,
-      callbackToken,
-      pageUrl,
-      envFile,
-    }
-    terminal.event('listening', listening)
-    terminal.line(terminal.paint('bold', `The emulator is running at ${baseUrl}.`))
-    terminal.line()
-    terminal.line(`Your app:  node --env-file=${envFile} app.mjs`)
-    terminal.line(`Page:      ${terminal.paint('cyan', pageUrl)}`)
-    terminal.line('Ctrl-C  ends it.')
-    terminal.line()
-    printEvents(emulator, terminal)
-    terminal.line(`${await interrupted}: closing the emulator, its page and all connections …`)
-    await emulator.close()
-    terminal.event('closed', {})
-    terminal.line('Closed.')
-    return 0
-  },
-})
-
-function throwAboutFlags(error: unknown, folder: string): never {
+function throwAboutFlags(error: unknown, flags: EmulatorFlags, earlier: EmulatorState | undefined): never {
   if (!(error instanceof ConfigurationError)) throw error
+  const isTaken = error.issues.some(({ path, message }) => path[0] === 'port' && message.includes('is taken'))
+  if (isTaken && flags.port === undefined && earlier !== undefined) {
+    const problem = `Port ${earlier.port}, which the emulator of ${flags.state} had, is used by another program`
+    throw new UsageError(`${problem}: end that one, or take any free port with --port 0`)
+  }
   // The options are named as the flags are. What no flag sets comes from the folder.
   const problems = error.issues.map(({ path, message }) => {
     const flag = path.join('-').replace(/[A-Z]/g, '-$&').toLowerCase()
-    return /^(port|host|page-port|callback-ca)$/.test(flag)
-      ? `--${flag} ${message}`
-      : `${folder}/state.json cannot be used, delete it: ${path.join('.')} ${message}`
+    if (/^(port|host|page-port|callback-ca)$/.test(flag)) return `--${flag} ${message}`
+    return refuseDamaged(flags.state, ` (${path.join('.')} ${message})`)
   })
-  const isTaken = error.issues.some(({ message }) => message.includes('is taken'))
-  const hint = isTaken ? `. Does another emulator use ${folder}? --state names another folder` : ''
-  throw new UsageError(problems.join('; ') + hint)
-}
-
-function untilInterrupted(): Promise<string> {
-  return new Promise((resolve) => {
-    onInterruption(({ by }) => resolve(by))
-    // A reader such as `head` ended. Without this listener the next line would end the process before the emulator closes.
-    process.stdout.on('error', () => resolve('The output was closed'))
-  })
+  throw new UsageError(problems.join('; '))
 }

@@ -1,78 +1,71 @@
 /** `notification-subscriber notify`: sends a notification through the server of a running emulator's page. */
+import { Agent, fetch } from 'undici'
 import type { NotifyAnswer } from '../emulator/page/actions.js'
+import { serverAt } from '../emulator/page/identity.js'
 import type { Issue } from '../errors.js'
-import { notificationTypes } from '../notification-types.js'
-import { parsedUrl } from '../shared/addresses.js'
-import { isAbsent, isOk, isUnauthorized } from '../shared/statuses.js'
+import { isUnauthorized } from '../shared/statuses.js'
 import { excerpt, messageOf } from '../shared/text.js'
-import { commandOf, required, UsageError } from './command.js'
-import { defaultFolder, loadState } from './state.js'
+import { type CommandContext, type SharedFlags, UsageError } from './command.js'
+import { loadState } from './state.js'
 import type { Terminal } from './terminal.js'
 
-export const notifyCommand = commandOf({
-  name: 'notify',
-  help: `Usage: notification-subscriber notify --type T --user U [flags]
+export interface NotifyFlags extends SharedFlags {
+  readonly type?: string
+  readonly user?: string
+  readonly category?: string
+  readonly payload?: string
+  readonly state: string
+}
 
-Sends a notification through a running emulator, to every subscription for the user and the category. Exit code 1 if
-there is no such subscription, or if a callback failed.
+export async function notify(flags: NotifyFlags, { terminal }: CommandContext): Promise<number> {
+  const { type, user: username, category, payload, state } = flags
+  const pageUrl = await pageOf(state)
+  const answer = await post(pageUrl, { type, username, category, payload })
+  print(terminal, answer, pageUrl)
+  return answer.results.length > 0 && answer.results.every(({ error }) => error === undefined) ? 0 : 1
+}
 
-  --type T          e.g. lowEnergyAgentOpened
-  --user U          the user (agent) that the notification is about
-  --category C      ${notificationTypes.join(', ')}; default: the one that brings T
-  --payload JSON    default: the documented payload, or an empty one where none is documented
-  --state DIR       the folder of the emulator; default ${defaultFolder}
-  --page-url URL    instead of the folder: the address of the emulator's page
-  --json            one JSON object for each callback, with the event "callback"`,
-  flags: { texts: ['type', 'user', 'category', 'payload', 'state', 'page-url'] },
-  async run({ flags, terminal }) {
-    const { category, payload, state: folder = defaultFolder } = flags
-    const type = required('--type', flags.type, 'name the notification to send')
-    const username = required('--user', flags.user, 'name the user that the notification is about')
-    const pageUrl = flags['page-url'] ?? (await loadState(folder))?.pageUrl
-    const known = required('--page-url', pageUrl, `no emulator was started with --state ${folder}`)
-    const answer = await post(known, { type, username, category, payload })
-    print(terminal, `${excerpt(type, 80)} of ${excerpt(username, 80)}`, answer)
-    return answer.results.length > 0 && answer.results.every(({ error }) => error === undefined) ? 0 : 1
-  },
-})
+const startOne = 'npx notification-subscriber emulator'
+
+/** The page of the emulator that runs with the folder. Its address is a secret, which no other server may get. */
+async function pageOf(folder: string): Promise<string> {
+  const state = await loadState(folder)
+  if (state === undefined) {
+    throw new UsageError(
+      `No emulator was started with ${folder}: run ${startOne}, or name its folder with --state`,
+    )
+  }
+  const server = await serverAt(state.pageUrl)
+  if (server === 'emulator') return state.pageUrl
+  const { host } = new URL(state.pageUrl)
+  const other = server === 'other' ? ` Another server listens at ${host}, and got nothing of it.` : ''
+  throw new UsageError(`The emulator of ${folder} is not running: run ${startOne}.${other}`)
+}
 
 /** An emulator answers when its callbacks are done; each ends after at most 5 seconds. */
 const timeoutMs = 60_000
 
 async function post(pageUrl: string, notification: object): Promise<NotifyAnswer> {
-  const url = parsedUrl(pageUrl)
-  // Loopback only: the page is served only there, and its address is a secret.
-  if (url?.protocol !== 'http:' || !['127.0.0.1', 'localhost'].includes(url.hostname)) {
-    throw new UsageError('--page-url must be the address that the emulator printed: http://127.0.0.1:…/…/')
-  }
   // Directly: with NODE_USE_ENV_PROXY, the `fetch` of Node.js asks a proxy for this machine, too.
-  const { Agent, fetch } = await import('undici')
-  const response = await fetch(new URL('api/notify', `${url.href.replace(/\/*$/, '')}/`), {
+  const response = await fetch(new URL('api/notify', pageUrl), {
     dispatcher: new Agent(),
     method: 'POST',
-    headers: { 'content-type': 'application/json', origin: url.origin },
+    headers: { 'content-type': 'application/json', origin: new URL(pageUrl).origin },
     body: JSON.stringify(notification),
-    redirect: 'error',
     signal: AbortSignal.timeout(timeoutMs),
   }).catch((error: unknown) => {
-    const { cause = error } = Object(error)
-    const reason = messageOf(cause) || `${cause.code}`
-    throw new UsageError(`No emulator answers at ${url.origin}: ${reason}. Is the emulator running?`)
+    throw new UsageError(`The emulator did not answer: ${messageOf(Object(error).cause ?? error)}`)
   })
-  const body: unknown = await response.json().catch(() => undefined)
-  const { results, issues }: { results?: unknown; issues?: readonly Issue[] } = Object(body)
-  if (isOk(response.status) && Array.isArray(results)) return body as NotifyAnswer
-  if (Array.isArray(issues)) {
-    const sentences = issues.map(({ path, message }) => `--${path.join('.')} ${excerpt(message, 300)}`)
-    throw new UsageError(sentences.join('; ').replace('--username', '--user'))
-  }
-  const hint = isAbsent(response.status)
-    ? 'this is the address of an earlier start: name the one that the emulator printed last'
-    : 'is this the page of an emulator?'
-  throw new UsageError(`${url.origin} answered ${response.status}: ${hint}`)
+  const body = await response.json()
+  const { issues }: { issues?: readonly Issue[] } = Object(body)
+  if (issues === undefined) return body as NotifyAnswer
+  const sentences = issues.map(({ path, message }) => `--${path.join('.')} ${excerpt(message, 300)}`)
+  throw new UsageError(sentences.join('; ').replace('--username', '--user'))
 }
 
-function print(terminal: Terminal, what: string, { results, subscribed }: NotifyAnswer): void {
+function print(terminal: Terminal, answer: NotifyAnswer, pageUrl: string): void {
+  const { type, username, results, subscribed } = answer
+  const what = `${excerpt(type, 80)} of ${excerpt(username, 80)}`
   for (const result of results) {
     const { subscriptionId, callbackUrl, status, error, subscriptionEnded } = result
     terminal.event('callback', result)
@@ -87,6 +80,8 @@ function print(terminal: Terminal, what: string, { results, subscribed }: Notify
     terminal.line("  → See callback.refused in the receiver's log")
   } else if (results.some(({ error }) => error?.includes('certificate'))) {
     terminal.line('  → To trust the certificate, start the emulator with --callback-ca')
+  } else if (results.length > 0) {
+    terminal.line(`  → What was sent and answered: ${pageUrl}`)
   }
   if (results.length > 0) return
   terminal.event('unsent', { subscribed })

@@ -29,3 +29,12 @@ export function onInterruption(callback: (interruption: Interruption) => void): 
     for (const name of Object.keys(signals)) process.off(name, listener)
   }
 }
+
+/** Resolves with what ends a command that runs until then, in words. */
+export function untilInterrupted(): Promise<string> {
+  return new Promise((resolve) => {
+    onInterruption(({ by }) => resolve(by))
+    // A reader such as `head` ended. Without this listener the next line would end the process at once.
+    process.stdout.on('error', () => resolve('The output was closed'))
+  })
+}

@@ -1,94 +1,86 @@
-/** `notification-subscriber spool`: the dead letters of a spool. */
-import * as fs from 'node:fs/promises'
-import { resolve } from 'node:path'
+/** `notification-subscriber spool`: what waits in the folder of a spool, and its dead letters. */
+import { readdir, readFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { durationInWords } from '../emulator/words.js'
 import { ConfigurationError, NotificationError } from '../errors.js'
 import { messageOf } from '../shared/text.js'
 import { formatIssues } from '../shared/validation.js'
-import { type DeadLetter, DeadLetters } from '../spool/dead-letters.js'
+import { type DeadLetter, letterIn } from '../spool/dead-letters.js'
 import { openFolder } from '../spool/delivery-spool.js'
-import { SpoolFolder } from '../spool/folder.js'
-import { parseName } from '../spool/format.js'
-import { reportsOf } from '../spool/spool-options.js'
+import { ifGone } from '../spool/folder.js'
+import { parseName, placesIn } from '../spool/format.js'
 import { parseDelivery } from '../webhooks/parse.js'
-import { CommandFailure, commandOf, UsageError } from './command.js'
+import { type CommandContext, CommandFailure, UsageError } from './command.js'
 import type { Terminal } from './terminal.js'
 
-export const spoolCommand = commandOf({
-  name: 'spool',
-  help: `Usage: notification-subscriber spool PATH ACTION [flags]
+export type SpoolAction = 'list' | 'show' | 'retry' | 'discard'
 
-Shows the dead letters in the folder of a spool, and what becomes of them (docs/spool.md, Dead letters).
-
-  list         one line for each: ID, when it was received, and why it is a dead letter
-  show ID      why it is a dead letter, and its body
-  retry ID     puts it back: the next process that opens the spool delivers it
-  discard ID   removes it
-
-  --json       one JSON object for each dead letter, with the event "dead-letter"
-
-list and show also work while a process has the folder open. retry and discard do not: call spool.retry(ID) and
-spool.discard(ID) there.`,
-  flags: {},
-  takesWords: true,
-  async run({ words, terminal }) {
-    const [folder, action = 'list', given, ...others] = words
-    const isKnown = ['list', 'show', 'retry', 'discard'].includes(action)
-    if (
-      folder === undefined ||
-      !isKnown ||
-      others.length > 0 ||
-      (action === 'list') !== (given === undefined)
-    ) {
-      throw new UsageError(
-        'Name a folder, and then list, show ID, retry ID or discard ID: notification-subscriber spool --help',
-      )
-    }
-    const path = resolve(folder)
-    const letters = await lettersIn(path)
-    if (action === 'list') {
-      for (const each of letters.ids) print(terminal, await letters.read(each))
-      if (letters.ids.length === 0) terminal.line(`There is no dead letter in ${path}.`)
-      return 0
-    }
-    const id = Number(given)
-    const letter = await letters.read(id)
-    if (letter === undefined)
-      throw new CommandFailure(
-        `There is no dead letter ${given} in ${path}. See: notification-subscriber spool ${folder} list`,
-      )
-    if (action === 'show') {
-      print(terminal, letter)
-      terminal.line(letter.bodyText)
-      return 0
-    }
-    await change(path, action, id)
-    terminal.event(action, { id })
-    const done = action === 'retry' ? 'waits for the next process that opens the spool' : 'is removed'
-    terminal.success(`${id} ${done}.`)
-    return 0
-  },
-})
-
-/** The letters in a folder that another process may have open: changes nothing. */
-async function lettersIn(path: string): Promise<DeadLetters> {
-  const files = { ...fs, rename: async () => {} }
-  const folder = new SpoolFolder(path, files, reportsOf(path, undefined))
-  const letters = new DeadLetters(folder)
-  const listed = await folder.list().catch((error) => {
-    throw new UsageError(`The folder ${path} cannot be read: ${messageOf(error)}`)
-  })
-  for (const { name } of listed) {
-    const fields = parseName(name)
-    if (typeof fields === 'object' && fields.kind !== 'open' && fields.kind !== 'closed')
-      letters.track(fields)
+export async function spool(
+  folder: string,
+  action: SpoolAction,
+  id: number | undefined,
+  { terminal }: CommandContext,
+): Promise<number> {
+  if ((action === 'list') !== (id === undefined)) {
+    throw new UsageError(action === 'list' ? 'list takes no ID' : `${action} needs the ID of a dead letter`)
   }
-  return letters
+  const path = resolve(folder)
+  const content = await contentIn(path)
+  if (id === undefined) {
+    const { received, letters, damaged } = content
+    const waiting = received.length
+    const oldestReceivedAt = received.reduce((oldest, each) => Math.min(oldest, each), Date.now())
+    terminal.event('spool', { waiting, ...(waiting > 0 && { oldestReceivedAt }), damaged })
+    const age = waiting > 0 ? `, the oldest for ${durationInWords(Date.now() - oldestReceivedAt)}` : ''
+    terminal.line(`Waiting: ${waiting}${age}. Dead letters: ${letters.length}.`)
+    for (const letter of letters) print(terminal, letter)
+    for (const name of damaged) terminal.line(`${terminal.paint('red', '✘')} ${name} is damaged.`)
+    return 0
+  }
+  const letter = content.letters.find((each) => each.id === id)
+  if (letter === undefined) {
+    const next = `See: npx notification-subscriber spool ${folder} list`
+    throw new CommandFailure(`There is no dead letter ${id} in ${path}. ${next}`)
+  }
+  if (action === 'show') {
+    print(terminal, letter)
+    terminal.line(letter.bodyText)
+    return 0
+  }
+  await change(path, action, id)
+  terminal.event(action, { id })
+  const done = action === 'retry' ? 'waits for the next process that opens the spool' : 'is removed'
+  terminal.success(`${id} ${done}.`)
+  return 0
 }
 
-function print(terminal: Terminal, letter: DeadLetter | undefined): void {
-  // Damage is on standard error.
-  if (letter === undefined) return
-  const { id, receivedAt, reason, issues, error, bodyText } = letter
+/** What a folder holds that another process may have open: changes nothing. */
+async function contentIn(path: string) {
+  const names = await readdir(path).catch((error) => {
+    throw new UsageError(`The folder ${path} cannot be read: ${messageOf(error)}`)
+  })
+  const received: number[] = []
+  const letters: DeadLetter[] = []
+  const damaged: string[] = []
+  for (const name of names.sort()) {
+    const fields = parseName(name)
+    if (typeof fields !== 'object') continue
+    // The running process may have removed the file meanwhile.
+    const bytes = await readFile(join(path, name)).catch(ifGone(undefined))
+    if (bytes === undefined) continue
+    if (fields.kind === 'open' || fields.kind === 'closed') {
+      // What looks damaged may be half written: the process that opens the spool reports damage.
+      received.push(...placesIn(bytes, fields.id).places.map(({ receivedAt }) => receivedAt))
+    } else {
+      const { letter } = letterIn(bytes, fields)
+      if (letter === undefined) damaged.push(name)
+      else letters.push(letter)
+    }
+  }
+  return { received, letters, damaged }
+}
+
+function print(terminal: Terminal, { id, receivedAt, reason, issues, error, bodyText }: DeadLetter): void {
   const why = error ? `${error.name}: ${error.message}` : formatIssues(issues ?? [])
   terminal.line(`${id}  ${new Date(receivedAt).toISOString()}  ${reason}  ${why}`)
   terminal.event('dead-letter', { id, receivedAt, reason, issues, error, bodyText })

@@ -1,72 +1,87 @@
-/** The folder of `--state`: what an emulator keeps for its next start, and the files that an app reads. */
+/** The folder of an emulator: what it keeps for its next start, and the files that an app reads. */
 import { X509Certificate } from 'node:crypto'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import * as z from 'zod'
-import { messageOf } from '../shared/text.js'
+import { messageOf, thrownBy } from '../shared/text.js'
 import { parseJson } from '../shared/validation.js'
 import { UsageError } from './command.js'
 
-export const defaultFolder = '.emulator'
-
-const weekMs = 7 * 24 * 60 * 60 * 1000
+const pem = z.string().refine((text) => thrownBy(() => new X509Certificate(text)) === undefined)
 
 const stateSchema = z.object({
   /** The same port, so that the addresses stay valid. */
-  port: z.int().min(0).max(65_535),
+  port: z.int().min(1).max(65_535),
   clientSecret: z.string().min(1),
   password: z.string().min(1),
   callbackToken: z.string().min(1),
-  tls: z.object({ key: z.string(), cert: z.string() }),
-  ca: z.string(),
+  tls: z.object({ key: z.string(), cert: pem }),
+  ca: pem,
   /** The page of the emulator that uses the folder, or used it last. */
   pageUrl: z.string(),
 })
 
 export type EmulatorState = z.infer<typeof stateSchema>
 
+const fileNames = ['state.json', 'ca.pem', 'env', '.gitignore']
+
 export const caFileIn = (folder: string) => resolve(folder, 'ca.pem')
 export const envFileIn = (folder: string) => join(folder, 'env')
 
-/** What the last start left, if there is a folder with a state that can be used. */
+/**
+ * What the last start left; `undefined` if the folder is new.
+ *
+ * @throws `UsageError` for a folder of something else, or one that is damaged or cannot be read
+ */
 export async function loadState(folder: string): Promise<EmulatorState | undefined> {
-  const text = await readFile(join(folder, 'state.json'), 'utf8').catch(() => '')
-  return stateSchema.safeParse(parseJson(text)).data
+  const names: string[] = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw new UsageError(`${folder} cannot be used: ${messageOf(error)}. Name another folder with --state`)
+  })
+  if (!names.includes('state.json')) {
+    const foreign = names.find((name) => !fileNames.includes(name.replace(/\.new$/, '')))
+    if (foreign === undefined) return undefined
+    throw new UsageError(
+      `${folder} is no folder of an emulator, because it holds ${foreign}: name another with --state`,
+    )
+  }
+  const file = join(folder, 'state.json')
+  const text = await readFile(file, 'utf8').catch((error) => {
+    throw new UsageError(`${file} cannot be read: ${messageOf(error)}`)
+  })
+  return stateSchema.safeParse(parseJson(text)).data ?? refuseDamaged(folder)
 }
 
-/** Each file for its owner only, and none for git. @throws `UsageError` if the folder cannot be written */
+export function refuseDamaged(folder: string, problem = ''): never {
+  throw new UsageError(
+    `${join(folder, 'state.json')} is damaged${problem}: delete it, and the emulator starts with new credentials`,
+  )
+}
+
+/** Resolves with whether other users of this machine can read the files. @throws `UsageError` if they cannot be written */
 export async function saveState(
   folder: string,
   state: EmulatorState,
   variables: Readonly<Record<string, string>>,
-): Promise<void> {
+): Promise<boolean> {
   const lines = Object.entries(variables).map(([name, value]) => `${name}='${value}'\n`)
-  const files = {
-    'state.json': JSON.stringify(state, null, 2),
+  const texts: Readonly<Record<string, string>> = {
+    '.gitignore': '*\n',
     'ca.pem': state.ca,
     env: `# Written by notification-subscriber emulator, anew at each start.\n${lines.join('')}`,
-    '.gitignore': '*\n',
+    'state.json': JSON.stringify(state, null, 2),
   }
   try {
     await mkdir(folder, { mode: 0o700, recursive: true })
-    for (const [name, text] of Object.entries(files)) {
-      await writeFile(join(folder, name), text, { mode: 0o600 })
+    for (const [name, text] of Object.entries(texts)) {
+      // Renamed, so that a file is whole whenever its emulator is killed.
+      const unfinished = join(folder, `${name}.new`)
+      await writeFile(unfinished, text, { mode: 0o600 })
+      await rename(unfinished, join(folder, name))
     }
+    const { mode } = await stat(envFileIn(folder))
+    return process.platform !== 'win32' && (mode & 0o077) !== 0
   } catch (error) {
-    throw new UsageError(`--state names a folder that cannot be written: ${messageOf(error)}`)
-  }
-}
-
-/** The certificate of an earlier start, unless it expires within a week: replacing it now does not interrupt work later. */
-export function reusableCertificate(
-  state: EmulatorState | undefined,
-): Pick<EmulatorState, 'tls' | 'ca'> | undefined {
-  if (state === undefined) return undefined
-  const { tls, ca } = state
-  try {
-    const ends = [tls.cert, ca].map((pem) => Date.parse(new X509Certificate(pem).validTo))
-    return Math.min(...ends) - Date.now() < weekMs ? undefined : { tls, ca }
-  } catch {
-    return undefined
+    throw new UsageError(`${folder} cannot be written: ${messageOf(error)}. Name another folder with --state`)
   }
 }

@@ -16,7 +16,7 @@ export function shownOnTerminal(text: string): string {
   return text.replace(steering, ' ')
 }
 
-type Output = NodeJS.WritableStream & { readonly isTTY?: boolean }
+export type Output = Pick<NodeJS.WritableStream, 'write'> & { readonly isTTY?: boolean }
 
 export class Terminal {
   readonly #isJson: boolean

@@ -4,46 +4,34 @@ import { durationInWords } from '../emulator/words.js'
 import { excerpt } from '../shared/text.js'
 import { parseJson } from '../shared/validation.js'
 import { callService } from './call.js'
-import { CommandFailure, commandOf, UsageError } from './command.js'
+import { type CommandContext, CommandFailure, type SharedFlags, UsageError } from './command.js'
 
-export const tokenCommand = commandOf({
-  name: 'token',
-  help: `Usage: notification-subscriber token [flags]
+export interface TokenFlags extends SharedFlags {
+  readonly printToken?: true
+}
 
-Requests an access token with the variables NOTIFICATION_*, and shows its claims. The token itself is a
-secret, and terminals and the logs of builds keep what they show: it is printed only with --print-token.
-
-  --print-token  prints the token and nothing else, for a request of your own:
-                 curl -H "Authorization: Bearer $(npx notification-subscriber token --print-token)" URL
-  --dotenv FILE  read the variables from this file; those of the environment come first
-  --json         one JSON object with the event "token"; with --print-token it has the field "accessToken"`,
-  flags: { texts: ['dotenv'], switches: ['print-token'] },
-  async run({ flags: { 'print-token': isPrinted }, terminal, env }) {
-    if (isBasic(env)) {
-      throw new UsageError(
-        'There is no token for a user name and a password: set NOTIFICATION_CLIENT_ID and NOTIFICATION_CLIENT_SECRET instead',
-      )
-    }
-    const token = await callService('token', { env, terminal }, (client, options) =>
-      client.getAccessToken(options),
+export async function token(flags: TokenFlags, context: CommandContext): Promise<number> {
+  const { terminal, env } = context
+  if (isBasic(env)) {
+    throw new UsageError(
+      'There is no token for a user name and a password: set NOTIFICATION_CLIENT_ID and NOTIFICATION_CLIENT_SECRET instead',
     )
-    const claims = claimsOf(token)
-    const accessToken = isPrinted ? token : undefined
-    terminal.event('token', { type: 'Bearer', ...claims, accessToken })
-    if (isPrinted) {
-      terminal.line(token)
-      return 0
-    }
-    if (claims !== undefined && hasExpired(claims)) {
-      throw new CommandFailure(
-        `✘ The token has expired already: ${describeClaims(claims)}\n  → ${compareClocks}`,
-      )
-    }
-    const content = claims === undefined ? 'not a JWT: only the service can read it' : describeClaims(claims)
-    terminal.success(`Bearer token: ${content}`)
+  }
+  const issued = await callService('token', context, (client, options) => client.getAccessToken(options))
+  const claims = claimsOf(issued)
+  const accessToken = flags.printToken && issued
+  terminal.event('token', { type: 'Bearer', ...claims, accessToken })
+  if (accessToken) {
+    terminal.line(accessToken)
     return 0
-  },
-})
+  }
+  const content = claims === undefined ? 'not a JWT: only the service can read it' : describeClaims(claims)
+  if (claims !== undefined && hasExpired(claims)) {
+    throw new CommandFailure(`✘ The token has expired already: ${content}\n  → ${compareClocks}`)
+  }
+  terminal.success(`Bearer token: ${content}`)
+  return 0
+}
 
 export const compareClocks = "Compare this machine's clock with that of the authorization server"
 

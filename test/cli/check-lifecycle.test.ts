@@ -118,7 +118,7 @@ describe('interrupted', () => {
       for (const operation of ['create', 'update', 'unsubscribe'] as const) {
         emulator.injectFault(operation, { delayMs: 300 }, { times: 100 })
       }
-      const running = await start(['check', '--json', ...flags], { env: fixture.environment() })
+      const running = await start(['check', '--json', ...flags], fixture.environment())
       await running.line(new RegExp(`"name":"${name}"`))
       // npx passes on the signal of the terminal: it arrives twice.
       const [signal, exitCode] = signals[index % signals.length] ?? signals[0]

@@ -5,7 +5,6 @@ import { createServer as createTlsServer } from 'node:https'
 import { join } from 'node:path'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { checkCommand } from '../../src/cli/check.js'
 import { clientVariables } from '../../src/emulator/words.js'
 import { serving } from '../support/listen.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
@@ -76,7 +75,7 @@ export function checkFixture(): CheckFixture {
       return { ...clientVariables(fixture.emulator, join(fixture.folder, 'ca.pem')), ...changes }
     },
     async check(args, env = fixture.environment()) {
-      const { code, stdout, stderr } = await call(checkCommand, ['--json', ...args], env)
+      const { code, stdout, stderr } = await call(['check', '--json', ...args], env)
       for (const secret of ['hush', bodyMark, fixture.emulator.clientSecret]) {
         expect(stdout + stderr).not.toContain(secret)
       }

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { DeliveryReceiver, toNodeHandler } from 'notification-subscriber'
 import { type Fault, startEmulator } from 'notification-subscriber/emulator'
 import { afterEach, expect, test, vi } from 'vitest'
-import { checkCommand } from '../../src/cli/check.js'
 import { clientVariables } from '../../src/emulator/words.js'
 import { created } from '../emulator/support.js'
 import { createCertificate } from '../support/certificates.js'
@@ -12,7 +11,7 @@ import { ConnectProxy } from '../support/connect-proxy.js'
 import { refusingPort } from '../support/listen.js'
 import { expectPage } from '../support/message-page.js'
 import { bodyMark, checkFixture, serve, shown } from './check-support.js'
-import { call, run } from './support.js'
+import { call } from './support.js'
 
 const fixture = checkFixture()
 afterEach(() => void vi.unstubAllEnvs())
@@ -102,9 +101,7 @@ test('everything right is a tick for each step, and exit code 0', async () => {
   await using app = await serve(toNodeHandler(receiver), emulator.tls)
   const flags = ['--callback-url', app.url, '--secret', `token=@${join(folder, 'token')}`]
   const lifecycle = ['--lifecycle', '--username', 'alice']
-  const { code, stdout, stderr } = await run(['check', ...flags, ...lifecycle], {
-    env: fixture.environment(),
-  })
+  const { code, stdout, stderr } = await call(['check', ...flags, ...lifecycle], fixture.environment())
   expect([code, stderr]).toEqual([0, ''])
   const text = stdout.replaceAll(emulator.baseUrl, '<base URL>').replace(/\d+(\.\d+)? m?s/g, '<duration>')
   await expectPage('check-that-passes', { 'everything right': text })
@@ -123,12 +120,8 @@ test('the variables can come from a file, and the environment goes before it', a
 })
 
 test('variables that are not set are named, what needs them is not tried, and the exit code is 2', async () => {
-  const args = ['--json', '--lifecycle', '--username', 'u', '--callback-url', 'https://a.example/n']
-  const { code, stdout, stderr } = await call(
-    checkCommand,
-    args,
-    fixture.environment({ NOTIFICATION_DOMAIN: '' }),
-  )
+  const args = ['check', '--json', '--lifecycle', '--username', 'u', '--callback-url', 'https://a.example/n']
+  const { code, stdout, stderr } = await call(args, fixture.environment({ NOTIFICATION_DOMAIN: '' }))
   expect([code, stderr]).toEqual([2, expect.stringContaining('--dotenv')])
   const events = stdout.split('\n').map((line) => JSON.parse(line))
   expect(events[0].message).toContain('NOTIFICATION_DOMAIN')

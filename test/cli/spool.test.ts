@@ -1,9 +1,9 @@
 import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { spoolCommand } from '../../src/cli/spool.js'
 import {
   idsOf,
+  keep,
   keepInvalid,
   lettersOf,
   never,
@@ -23,18 +23,21 @@ async function folderOfLetters() {
   const [none, delivery] = (await lettersOf(spool)).map(({ id }) => id)
   await spool.close()
   const command = (...args: (string | number | undefined)[]) =>
-    call(spoolCommand, [folder.path, ...args.map(String)])
+    call(['spool', folder.path, ...args.map(String)])
   return Object.assign(folder, { none, delivery, command })
 }
 
 describe('notification-subscriber spool', () => {
   test('list and show also work beside a running process, and change nothing', async () => {
     await using folder = await folderOfLetters()
-    await using _running = await folder.open({ deliver: never })
+    await using running = await folder.open({ deliver: never })
+    await keep(running, numbered(2))
+    await keep(running, numbered(3))
     const before = await readdir(folder.path)
     const listed = await folder.command('list')
     expect(listed.code).toBe(0)
     expect(listed.stdout.split('\n')).toEqual([
+      expect.stringMatching(/^Waiting: 2, the oldest for [\d.]+ m?s\. Dead letters: 2\.$/),
       expect.stringMatching(
         new RegExp(`^${folder.none} {2}\\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z {2}invalid {2}\`x\\[0\\]\`: m$`),
       ),
@@ -52,11 +55,36 @@ describe('notification-subscriber spool', () => {
     expect(await readdir(folder.path)).toEqual(before)
   })
 
+  test('beside a process that works nothing looks damaged, and all that waits is counted', async () => {
+    await using folder = await spoolFolder()
+    let isWorking = true
+    const deliver = () => (isWorking ? undefined : Promise.reject(new Error('later')))
+    await using running = await folder.open({ deliver })
+    const work = async () => {
+      for (let id = 0; id < 300; id += 1) {
+        await Promise.all([keep(running, numbered(id)), keepInvalid(running, `no JSON ${id}`)])
+        for (const letter of await lettersOf(running)) await running.discard(letter.id)
+      }
+      isWorking = false
+      for (let id = 300; id < 310; id += 1) await keep(running, numbered(id))
+    }
+    let isDone = false
+    const working = work().finally(() => {
+      isDone = true
+    })
+    while (!isDone) {
+      const { code, stdout } = await call(['spool', folder.path])
+      expect([code, stdout]).toEqual([0, expect.not.stringContaining('damaged')])
+    }
+    await working
+    expect((await call(['spool', folder.path])).stdout).toMatch(/^Waiting: 10, /)
+  })
+
   test('retry puts a letter back for the next process, and discard removes one', async () => {
     await using folder = await folderOfLetters()
     expect((await folder.command('retry', folder.delivery)).code).toBe(0)
     expect((await folder.command('discard', folder.none)).code).toBe(0)
-    expect((await folder.command('list')).stdout).toContain(folder.path)
+    expect((await folder.command('list')).stdout).toMatch(/^Waiting: 1, .* Dead letters: 0\.$/)
     const { deliver, delivered } = recorder()
     await using spool = await folder.open({ deliver })
     await until(() => spool.size === 0)
@@ -67,7 +95,7 @@ describe('notification-subscriber spool', () => {
     await using folder = await folderOfLetters()
     const { code, stderr } = await folder.command('retry', folder.none)
     expect([code, stderr]).toEqual([1, expect.stringMatching(/INVALID_DELIVERY/)])
-    expect((await folder.command('list')).stdout.split('\n')).toHaveLength(2)
+    expect((await folder.command('list')).stdout).toContain('Dead letters: 2.')
   })
 
   test.each(['retry', 'discard'])('%s is refused while a process has the folder open', async (action) => {
@@ -96,7 +124,14 @@ describe('notification-subscriber spool', () => {
     const file = join(folder.path, name)
     await writeFile(file, (await readFile(file, 'utf8')).replace('no JSON', 'No JSON'))
     const { code, stdout } = await folder.command('list')
-    expect([code, stdout.split('\n').length]).toEqual([0, 1])
+    expect([code, stdout.split('\n')]).toEqual([
+      0,
+      [
+        'Waiting: 0. Dead letters: 1.',
+        expect.stringMatching(`^${folder.delivery} `),
+        expect.stringContaining(`${name} is damaged`),
+      ],
+    ])
     expect(await folder.names()).toContain(name)
   })
 
@@ -105,19 +140,19 @@ describe('notification-subscriber spool', () => {
     async (args) => {
       await using folder = await spoolFolder()
       await mkdir(folder.path)
-      expect((await call(spoolCommand, args.length > 0 ? [folder.path, ...args] : [])).code).toBe(2)
+      expect((await call(['spool', ...(args.length > 0 ? [folder.path, ...args] : [])])).code).toBe(2)
     },
   )
 
   test('a folder that is not there is refused and not made, and an unknown letter is named', async () => {
     await using folder = await spoolFolder()
-    expect(await call(spoolCommand, [folder.path, 'list'])).toMatchObject({
+    expect(await call(['spool', folder.path, 'list'])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining(folder.path),
     })
     await mkdir(folder.path)
     await chmod(folder.path, 0o700)
-    expect(await call(spoolCommand, [folder.path, 'show', '7'])).toMatchObject({
+    expect(await call(['spool', folder.path, 'show', '7'])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('7'),
     })

@@ -1,10 +1,10 @@
-/** Runs commands: in this process, or as processes of their own. */
+/** Runs the command line: in this process, or as a process of its own. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
-import { type Command, CommandFailure } from '../../src/cli/command.js'
+import { run as runProgram } from '../../src/cli/program.js'
 import type { EmulatorState } from '../../src/cli/state.js'
 import { Terminal } from '../../src/cli/terminal.js'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
@@ -19,34 +19,27 @@ export interface Finished {
   stderr: string
 }
 
-export interface RunOptions {
-  env?: Record<string, string>
-}
-
 export function recordingTerminal(json = false): { terminal: Terminal; lines: string[] } {
   const lines: string[] = []
   const output = { write: (text: string) => lines.push(text.replace(/\n$/, '')) } as never
   return { terminal: new Terminal({ json, output, env: {} }), lines }
 }
 
-/** Runs a command in this process, with the exit codes of the command line: much faster than a process of its own. */
-export async function call(
-  command: Command,
-  args: readonly string[],
-  env: Record<string, string> = {},
-): Promise<Finished> {
-  const { terminal, lines } = recordingTerminal(args.includes('--json'))
-  try {
-    const code = await command.run([...args], { terminal, env })
-    return { code, stdout: lines.join('\n'), stderr: '' }
-  } catch (error) {
-    if (!(error instanceof CommandFailure)) throw error
-    return { code: error.exitCode, stdout: lines.join('\n'), stderr: error.message }
-  }
+/** Runs a command in this process: much faster than a process of its own. */
+export async function call(args: readonly string[], env: Record<string, string> = {}): Promise<Finished> {
+  const printed = { output: '', errors: '' }
+  const to = (stream: 'output' | 'errors') => ({
+    write: (text: string) => {
+      printed[stream] += text
+      return true
+    },
+  })
+  const code = await runProgram(args, { env, output: to('output'), errors: to('errors') })
+  return { code, stdout: printed.output.trimEnd(), stderr: printed.errors.trimEnd() }
 }
 
-export async function run(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
-  return (await start(args, options)).finished
+export async function run(args: readonly string[], env?: Record<string, string>): Promise<Finished> {
+  return (await start(args, env)).finished
 }
 
 /** Runs a command to its end with what a shell makes of its standard output and standard error. */
@@ -63,7 +56,7 @@ export async function runInShell(args: readonly string[], redirection: string): 
 
 type Running = RunningProgram & { readonly finished: Promise<Finished> }
 
-export async function start(args: readonly string[], { env = {} }: RunOptions = {}): Promise<Running> {
+export async function start(args: readonly string[], env: Record<string, string> = {}): Promise<Running> {
   const { PATH, TMPDIR } = process.env
   const options = { folder: process.cwd(), environment: { PATH, TMPDIR, ...env } }
   const running = new RunningProgram([...program, ...args], options)
@@ -75,47 +68,14 @@ export async function start(args: readonly string[], { env = {} }: RunOptions = 
   return Object.assign(running, { finished })
 }
 
-/** What the emulator announces in its first line of JSON. */
-export interface Listening {
-  baseUrl: string
-  authUrl: string
-  domain: string
-  clientId: string
-  clientSecret: string
-  caFile: string
-  callbackToken: string
-  pageUrl: string
-}
-
-export type RunningEmulator = Running & {
-  readonly listening: Listening
-  /** The events so far, without the first. */
-  events(): Record<string, unknown>[]
-}
-
-/** An emulator with `--json` and a folder of its own, which gets SIGINT where it goes out of scope. */
-export async function startEmulatorCommand(folder: string, ...flags: string[]): Promise<RunningEmulator> {
-  const running = await start(['emulator', '--json', '--state', folder, ...flags])
-  const listening: Listening = JSON.parse(await running.line(/"event":"listening"/))
-  return Object.assign(running, {
-    listening,
-    events: () => running.lines.slice(1).map((text) => JSON.parse(text)),
-    async [Symbol.asyncDispose]() {
-      running.child.kill('SIGINT')
-      await running.finished
-    },
-  })
-}
-
-/** What an emulator keeps in its folder. */
+/** What an emulator keeps in its folder. Nothing listens at its port. */
 export function newState(): EmulatorState {
-  const pageUrl = 'http://127.0.0.1:1/x/'
   return {
     port: 1,
     clientSecret: 'a',
     password: 'b',
     callbackToken: 'c',
-    pageUrl,
+    pageUrl: 'http://127.0.0.1:1/x/',
     ...createLoopbackCertificate(),
   }
 }

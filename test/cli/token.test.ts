@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { tokenCommand } from '../../src/cli/token.js'
 import { checkFixture } from './check-support.js'
 import { call } from './support.js'
 
@@ -11,7 +10,7 @@ const issued = (accessToken: string) =>
   JSON.stringify({ access_token: accessToken, token_type: 'Bearer', expires_in: 1800 })
 const jwtOf = (claims: object) => `x.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.x`
 
-const token = (...args: string[]) => call(tokenCommand, args, fixture.environment())
+const token = (...args: string[]) => call(['token', ...args], fixture.environment())
 
 test('shows the claims, but not the token', async () => {
   const { code, stdout, stderr } = await token()
@@ -64,7 +63,7 @@ test('a token that has expired already fails, except where it is only printed', 
 test('a user name and a password have no token', async () => {
   const { username, password } = fixture.emulator
   const env = { NOTIFICATION_USERNAME: username, NOTIFICATION_PASSWORD: password }
-  const { code, stdout, stderr } = await call(tokenCommand, [], env)
+  const { code, stdout, stderr } = await call(['token'], env)
   expect([code, stdout]).toEqual([2, ''])
   expect(stderr).toContain('NOTIFICATION_CLIENT_ID')
 })

@@ -14,7 +14,7 @@ function npx(args: readonly string[], variables?: Record<string, string>): Promi
 }
 
 test('npx finds the command, which prints its help and its version', async () => {
-  expect(await npx(['--help'])).toContain('Usage: notification-subscriber <command> [flags]')
+  expect(await npx(['--help'])).toContain('Usage: notification-subscriber [options] [command]')
   const manifest = await readFile(join(bare, 'node_modules/notification-subscriber/package.json'), 'utf8')
   expect(await npx(['--version'])).toContain(`${JSON.parse(manifest).version}\n`)
 })
@@ -44,7 +44,7 @@ test('the emulator says where it listens, a check against it passes or fails by 
   }
   try {
     const passed = await npx(['check'], variables)
-    expect(passed).toContain('No step failed; 3 cannot be proven here.')
+    expect(passed).toContain('No step failed.')
     expect(passed).not.toContain('✘')
     const failed = npx(['check'], { ...variables, NOTIFICATION_CLIENT_SECRET: 'another' })
     await expect(failed).rejects.toThrow(/✘ Token: .*401/)

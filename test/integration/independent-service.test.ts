@@ -7,7 +7,6 @@ import { NotificationClient, type NotificationClientOptions, type Routes } from 
 import { type KeeperGap, SubscriptionKeeper } from 'notification-subscriber/keeper'
 import { DeliveryReceiver, toNodeHandler } from 'notification-subscriber/webhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { checkCommand } from '../../src/cli/check.js'
 import { call } from '../cli/support.js'
 import { type IndependentService, startIndependentService } from '../independent-service/start.js'
 import { type Variant, variants } from '../independent-service/variants.js'
@@ -75,7 +74,7 @@ async function check(service: IndependentService, { routes, isBasic }: Variant, 
         NOTIFICATION_CLIENT_ID: clientId,
         NOTIFICATION_CLIENT_SECRET: clientSecret,
       }
-  const { code, stdout } = await call(checkCommand, ['--json', ...flags], {
+  const { code, stdout } = await call(['check', '--json', ...flags], {
     NOTIFICATION_BASE_URL: service.baseUrl,
     NOTIFICATION_CA_FILE: service.caFile,
     ...credentials,

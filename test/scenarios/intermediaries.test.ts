@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import type { NotificationClient } from 'notification-subscriber'
 import { startEmulator } from 'notification-subscriber/emulator'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { checkCommand } from '../../src/cli/check.js'
 import { clientVariables } from '../../src/emulator/words.js'
 import { intermediaryOf } from '../../src/http/intermediary.js'
 import { sendRequest } from '../../src/keeper/request.js'
@@ -109,7 +108,7 @@ describe('what a product in between has made', () => {
       await writeFile(caFile, emulator.ca)
       const failedSteps = async (operation: 'create' | 'token') => {
         emulator.injectFault(operation, { status, headers, body }, { times: 9 })
-        const { stdout } = await call(checkCommand, ['--json'], clientVariables(emulator, caFile))
+        const { stdout } = await call(['check', '--json'], clientVariables(emulator, caFile))
         emulator.clearFaults()
         const steps = stdout.split('\n').map((line) => JSON.parse(line))
         return steps.flatMap(({ name, outcome, message }) =>

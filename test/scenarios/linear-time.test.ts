@@ -11,7 +11,6 @@ import {
   verifySecrets,
 } from 'notification-subscriber/webhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { readArguments, UsageError } from '../../src/cli/command.js'
 import { pageOf } from '../../src/emulator/page/page.js'
 import { recordSchema } from '../../src/keeper/rules/record.js'
 import { nearestName } from '../../src/shared/given.js'
@@ -387,11 +386,5 @@ describe('elsewhere', () => {
   readers('the record of a keeper', (text) => recordSchema.safeParse(parseJson(text)), [
     '«[»',
     '{"username":"«x»"}',
-  ])
-
-  readers('a flag', (text) => expect(() => readArguments('check', [`--${text}`], {})).toThrow(UsageError), [
-    '«-»',
-    '«a»',
-    "«'»",
   ])
 })

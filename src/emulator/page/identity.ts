@@ -9,16 +9,16 @@ export function answerToChallenge(token: string, challenge: string): string {
   return createHmac('sha256', token).update(challenge).digest('base64url')
 }
 
-/** Whether the page of this address is served there: `false` for a foreign server and for none. Sends nothing of the path. */
-export async function isServed(pageUrl: string): Promise<boolean> {
+/** What serves at the address of a page. Sends nothing of its path. */
+export async function serverAt(pageUrl: string): Promise<'emulator' | 'other' | 'none'> {
   const { origin, pathname } = new URL(pageUrl)
   const challenge = randomUUID()
   const expected = answerToChallenge(pathname.slice(1, -1), challenge)
   const options = { dispatcher: new Agent({ maxResponseSize: 1_000 }), signal: AbortSignal.timeout(5_000) }
   try {
     const { body } = await request(origin + challengePath + challenge, options)
-    return (await body.text()) === expected
-  } catch {
-    return false
+    return (await body.text()) === expected ? 'emulator' : 'other'
+  } catch (error) {
+    return Object(error).code === 'ECONNREFUSED' ? 'none' : 'other'
   }
 }

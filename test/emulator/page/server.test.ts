@@ -4,7 +4,7 @@ import { createServer, request } from 'node:http'
 import { connect } from 'node:net'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { isServed } from '../../../src/emulator/page/identity.js'
+import { serverAt } from '../../../src/emulator/page/identity.js'
 import { ConfigurationError } from '../../../src/errors.js'
 import { refusingPort, serving } from '../../support/listen.js'
 
@@ -123,8 +123,8 @@ describe('the page server', () => {
   })
 
   test('proves that it is the page of an address; a foreign server on the port learns nothing of it', async () => {
-    expect(await isServed(pageUrl)).toBe(true)
-    expect(await isServed(pageUrl.replace(/[\w-]+\/$/, 'another-token/'))).toBe(false)
+    expect(await serverAt(pageUrl)).toBe('emulator')
+    expect(await serverAt(pageUrl.replace(/[\w-]+\/$/, 'another-token/'))).toBe('other')
     const seen: unknown[] = []
     const foreign = createServer((incoming, outgoing) => {
       seen.push(incoming.url, incoming.headers)
@@ -135,9 +135,9 @@ describe('the page server', () => {
     await using server = await serving(foreign)
     const [token = ''] = new URL(pageUrl).pathname.split('/').filter(Boolean)
     const address = `http://127.0.0.1:${server.port}/${token}/`
-    for (let i = 0; i < 2; i++) expect(await isServed(address)).toBe(false)
+    for (let i = 0; i < 2; i++) expect(await serverAt(address)).toBe('other')
     expect(JSON.stringify(seen)).not.toContain(token)
-    expect(await isServed(`http://127.0.0.1:${refusingPort}/${token}/`)).toBe(false)
+    expect(await serverAt(`http://127.0.0.1:${refusingPort}/${token}/`)).toBe('none')
   })
 
   test('offers the certificate of the authority', async () => {

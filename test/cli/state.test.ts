@@ -1,0 +1,78 @@
+/** The folder of an emulator, as one start leaves it and the next one finds it. */
+import { mkdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { startEmulator } from 'notification-subscriber/emulator'
+import { expect, test, vi } from 'vitest'
+import { type EmulatorState, saveState } from '../../src/cli/state.js'
+import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
+import { createCertificate } from '../support/certificates.js'
+import { call, folderOfTest, newState, start } from './support.js'
+
+const fileSystem = vi.hoisted(() => ({ keepsModes: true }))
+vi.mock('node:fs/promises', async (original) => {
+  const fs = await original<typeof import('node:fs/promises')>()
+  const stat = async (path: string) => (fileSystem.keepsModes ? fs.stat(path) : { mode: 0o100_777 })
+  return { ...fs, stat }
+})
+
+async function folderWith(state: EmulatorState): Promise<string> {
+  const folder = await folderOfTest()
+  await saveState(folder, state, {})
+  return folder
+}
+
+test('a file system that keeps no modes is a warning', async () => {
+  const folder = await folderOfTest()
+  expect(await saveState(folder, newState(), {})).toBe(false)
+  fileSystem.keepsModes = false
+  expect(await saveState(folder, newState(), {})).toBe(true)
+  fileSystem.keepsModes = true
+})
+
+test('a certificate is kept, but not in its last month, and not for a host that it does not name', async () => {
+  const old = createCertificate({ validUntil: Date.now() + 29 * 24 * 60 * 60 * 1000 })
+  const folder = await folderWith({ ...newState(), ...old })
+  const caOf = async (...flags: string[]) => {
+    const emulator = await start(['emulator', '--json', '--state', folder, '--port', '0', ...flags])
+    const { caFile } = JSON.parse(await emulator.line(/"listening"/))
+    emulator.child.kill('SIGTERM')
+    await emulator.ended
+    return readFile(caFile, 'utf8')
+  }
+  const renewed = await caOf()
+  expect(renewed).not.toBe(old.ca)
+  expect(await caOf()).toBe(renewed)
+  expect(await caOf('--host', '127.0.0.2')).not.toBe(renewed)
+})
+
+test.each([
+  [
+    'the key of another certificate',
+    { tls: { ...newState().tls, key: createLoopbackCertificate().tls.key } },
+  ],
+  ['no certificate', { ca: 'x' }],
+  ['no credentials', { clientSecret: '' }],
+])('a state with %s is damaged, and named', async (_, damage) => {
+  const folder = await folderWith({ ...newState(), ...damage })
+  const { code, stderr } = await call(['emulator', '--state', folder, '--port', '0'])
+  expect([code, stderr]).toEqual([2, expect.stringContaining(`${folder}/state.json is damaged`)])
+})
+
+test('the port of the last start that another program uses now is named', async () => {
+  await using other = await startEmulator()
+  const { port } = new URL(other.baseUrl)
+  const folder = await folderWith({ ...newState(), port: Number(port) })
+  const { code, stderr } = await call(['emulator', '--state', folder])
+  expect([code, stderr]).toEqual([2, expect.stringMatching(`^Port ${port}.* another program`)])
+  expect(other.requests).toEqual([])
+})
+
+test('a folder that cannot be written is one sentence', async () => {
+  const folder = await folderOfTest()
+  await mkdir(join(folder, 'env.new'))
+  const { code, stderr } = await call(['emulator', '--state', folder])
+  expect([code, stderr]).toEqual([
+    2,
+    expect.stringMatching(`^${folder} cannot be written: EISDIR.* --state$`),
+  ])
+})
