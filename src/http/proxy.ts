@@ -1,4 +1,4 @@
-/** The proxy that the environment names (docs/client.md, Proxies). Undici reads which hosts NO_PROXY leaves out. */
+/** The proxy that the environment names (docs/client.md, Proxies and private authorities). Undici reads which hosts NO_PROXY leaves out. */
 import type { buildConnector, EnvHttpProxyAgent, Pool } from 'undici'
 import { configurationError } from '../shared/validation.js'
 import { innermost, proxyFailure } from './connection-error.js'
