@@ -1,5 +1,4 @@
 /** Dead letters: one file each, with the body in its first line and the reason in its second. */
-import * as z from 'zod'
 import { InvalidDeliveryError, type Issue, SpoolError } from '../errors.js'
 import { parseJson } from '../shared/validation.js'
 import { bytesOf, isBytes, jsonOf } from '../webhooks/body.js'
@@ -33,13 +32,7 @@ export interface DeadLetter {
 /** A letter with the header of its callback. */
 export type StoredLetter = DeadLetter & Pick<EntryContent, 'traceparent'>
 
-/** The second line of a letter. Another program may have written anything. */
-const detailsSchema = z.object({
-  issues: z
-    .array(z.object({ path: z.array(z.union([z.string(), z.number()])), message: z.string() }))
-    .exactOptional(),
-  error: z.object({ name: z.string(), message: z.string() }).exactOptional(),
-})
+/** The second line of a letter. */
 export type LetterDetails = Pick<DeadLetter, 'issues' | 'error'>
 
 /** The disk quota of invalid bodies, in bytes. */
@@ -142,10 +135,10 @@ export function letterIn(bytes: Buffer, fields: FileFields): { letter?: StoredLe
   const [first, second] = places.map(({ offset, length }) =>
     contentIn(bytes.subarray(offset, offset + length), fields.id),
   )
-  const details = detailsSchema.safeParse(parseJson(second?.text ?? '')).data
-  if (first === undefined || details === undefined || damagedAt.length > 0) {
+  if (first === undefined || second === undefined || damagedAt.length > 0) {
     return { damagedAt: damagedAt[0] ?? 0 }
   }
+  const details: LetterDetails = JSON.parse(second.text)
   const { id, kind, oldestAt: receivedAt } = fields
   const body = kind === 'invalid' ? bodyIn(first.text) : first.text
   const { bodyText } = new InvalidDeliveryError('', { issues: [], body })

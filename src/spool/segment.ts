@@ -14,6 +14,9 @@ export interface Entry extends StoredEntry {
   isDone?: true
 }
 
+/** A segment of this size gets no more entries. 256 KiB to 8 MiB make no difference in speed. */
+const segmentBytes = 2 ** 20
+
 /** So many bytes are read at once where entries that were never attempted follow each other. */
 const readAheadBytes = 2 ** 18
 const nothingRead: { readonly from: number; readonly bytes: Buffer } = { from: 0, bytes: Buffer.alloc(0) }
@@ -111,12 +114,15 @@ export class Segment {
     return failed
   }
 
-  /** Removes what is in the file if nothing in it waits. A damaged file is kept for inspection. @throws `SpoolError` */
-  async empty(): Promise<void> {
-    if (this.count > 0 || this.size === 0 || this.#isDamaged) return
-    await this.#withFile((file) => file.truncate(0)).catch(failDisk)
+  /** Resolves with whether it may get more. Empties the file if nothing in it waits, but keeps a damaged one for inspection. */
+  async makeRoom(): Promise<boolean> {
+    if (!this.isOpen || this.size >= segmentBytes) return false
+    if (this.count > 0 || this.size === 0 || this.#isDamaged) return true
+    const failure: unknown = await this.#withFile((file) => file.truncate(0)).catch((error) => error)
+    if (failure !== undefined) return false
     this.size = 0
     this.#readAhead = nothingRead
+    return true
   }
 
   /**
@@ -153,6 +159,7 @@ export class Segment {
   /** Ends the appends: gives the file a name with its size. A failure does no harm: the next start reads the content. */
   async seal(): Promise<void> {
     const { count, oldestAt } = this
+    if (!this.isOpen) return
     if (count > 0) {
       const renamed = this.#folder.rename(this.name, nameOf({ ...this, kind: 'closed', count, oldestAt }))
       this.name = await renamed.catch(() => this.name)
@@ -171,13 +178,8 @@ export class Segment {
     this.#nextPlace += 4
     const entry = { segment: this, id, receivedAt, offset, length, text: '', ...notAttempted }
     this.#entries.add(entry)
-    if (!this.hasNew) this.#dropNew()
+    if (!this.hasNew) this.#newPlaces.length = this.#nextPlace = 0
     return entry
-  }
-
-  #dropNew(): void {
-    this.#newPlaces = []
-    this.#nextPlace = 0
   }
 
   /** Reads the text of an entry. Resolves with false if it is damaged, which is reported. @throws `SpoolError` */
@@ -191,7 +193,7 @@ export class Segment {
     }
     this.#reportDamage(entry.offset)
     // Another program cut or removed the file: one report for all that is behind.
-    if (line.length < entry.length) this.#dropNew()
+    if (line.length < entry.length) this.#newPlaces.length = this.#nextPlace = 0
     this.#entries.delete(entry)
     await this.#dropIfOnly(0)
     return false

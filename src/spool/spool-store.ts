@@ -18,9 +18,6 @@ import { refusePath } from './spool-options.js'
 /** 1 s, 2 s, 4 s and so on to 1 min. */
 const backoff: Backoff = { firstMs: 1_000, maxMs: 60_000 }
 
-/** A segment of this size gets no more entries. 256 KiB to 8 MiB make no difference in speed. */
-const segmentBytes = 2 ** 20
-
 /** The bytes that may wait in memory for a slow disk. */
 const maxUnwrittenBytes = 64 * 2 ** 20
 
@@ -130,8 +127,7 @@ export class SpoolStore {
         const message = `The spool is full: ${used} bytes wait, and maxBytes is ${this.#maxBytes}.`
         throw new SpoolError(message, { reason: 'full' })
       }
-      const entry = { id: this.#newId(), receivedAt: Date.now(), traceparent, text, ...notAttempted }
-      return this.#additions.add(entry, bytes)
+      return this.#addNew(text, Date.now(), traceparent)
     })
   }
 
@@ -173,18 +169,8 @@ export class SpoolStore {
   }
 
   async #segmentWithRoom(): Promise<Segment> {
-    if (this.#open?.isOpen) {
-      const empty = this.#open.empty()
-      const hasRoom =
-        this.#open.size < segmentBytes &&
-        (await empty.then(
-          () => true,
-          () => false,
-        ))
-      if (hasRoom) return this.#open
-      // Also one that cannot be emptied gets nothing more.
-      await this.#open.seal()
-    }
+    if (this.#open && (await this.#open.makeRoom())) return this.#open
+    await this.#open?.seal()
     const id = this.#newId()
     this.#open = this.#addSegment({ kind: 'open', id, lastId: id, count: 0, size: 0, oldestAt: Date.now() })
     return this.#open
@@ -297,16 +283,19 @@ export class SpoolStore {
     const letter = await this.letters.read(id)
     if (letter === undefined) return false
     parse(letter.body)
-    const { receivedAt, traceparent } = letter
     const text = jsonOf(jsonContentOf(letter.body))
     // With a new id: a delivery with the id of a letter is one that became it.
+    return this.letters.remove(id, () => this.#addNew(text, letter.receivedAt, letter.traceparent))
+  }
+
+  #addNew(text: string, receivedAt: number, traceparent: string | undefined): Promise<void> {
     const entry = { id: this.#newId(), receivedAt, traceparent, text, ...notAttempted }
-    return this.letters.remove(id, () => this.#additions.add(entry, text.length))
+    return this.#additions.add(entry, text.length)
   }
 
   /** Closes the open segment, and all files. */
   async close(): Promise<void> {
-    if (this.#open?.isOpen) await this.#open.seal()
+    await this.#open?.seal()
     for (const segment of this.#segments) await segment.close()
   }
 

@@ -40,22 +40,6 @@ async function keepMany(
   return kept
 }
 
-test('if every seventh sync fails, what was acknowledged is delivered, and nothing of a failed append is', async (folder) => {
-  let syncs = 0
-  const files = filesWith({
-    before: (operation) => {
-      if (operation === 'datasync' && ++syncs % 7 === 0)
-        throw Object.assign(new Error('EIO'), { code: 'EIO' })
-    },
-  })
-  const spool = await folder.open({ deliver: never }, files)
-  const kept = await keepMany(spool, 200, 5)
-  expect(kept).toHaveLength(200 - 5 * Math.floor(40 / 7))
-  expect(await spool.close({ timeoutMs: 0 })).toBe(kept.length)
-  expect((await folder.drain()).toSorted()).toEqual(kept.toSorted())
-  expect(folder.damages).toEqual([])
-})
-
 test.for(['EIO', 'ENOSPC', 'EROFS'])(
   'a disk that fails once (%s), at any of its calls, loses nothing that was acknowledged',
   async (_folder, code) => {

@@ -841,27 +841,6 @@ describe.concurrent('damage', () => {
     expect(await readdir(folder.path)).toContain(`${name}.damaged`)
   })
 
-  test.for([
-    ['is no JSON', '{nope'],
-    ['has another form', '{"error":{"name":"x"}}'],
-    ['has another error', '{"issues":[{"path":{},"message":"m"}]}'],
-  ])(
-    'of a dead letter whose second line %s is reported, and the others are read',
-    async (folder, [_how, second]) => {
-      await using spool = await folder.open()
-      await keepInvalid(spool, 'whole')
-      await spool.close()
-      const lines = ['{"body":"x"}', second].map((text, index) =>
-        lineOf(5, { id: 5 + index, receivedAt: 5, text }),
-      )
-      const name = fileName({ kind: 'invalid', id: 5, size: lines.join('').length })
-      await writeFile(join(folder.path, name), lines.join(''))
-      await using next = await folder.open()
-      expect((await lettersOf(next)).map(({ body }) => body)).toEqual(['whole'])
-      expect(folder.damages).toEqual([{ file: join(folder.path, name), offset: 0 }])
-    },
-  )
-
   test('a dead letter that is discarded while it is read is no damage; one that another program removed is', async (folder) => {
     let whenRead: (file: string) => unknown = () => {}
     const files = filesWith({
