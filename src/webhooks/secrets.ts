@@ -26,8 +26,8 @@ export function authenticatorOf(
     try {
       const found = secrets({ header: (name) => headers.get(name) })
       if (found === undefined) return { status: 401, reason: 'there are no secrets for this request' }
-      const issues = isPromised(found) ? promiseIssues : secretsIssues(found)
-      if (issues.length > 0) throw configurationError('The function `secrets` returned no secrets')(issues)
+      const issues = secretsIssues(found)
+      if (issues.length > 0) throw noSecrets(isPromised(found) ? promiseIssues : issues)
       if (isFirst) logShortSecrets(found, log)
       isFirst = false
       return authenticator(found)(headers)
@@ -38,6 +38,8 @@ export function authenticatorOf(
     }
   }
 }
+
+const noSecrets = configurationError('The function `secrets` returned no secrets')
 
 const promiseIssues = [
   {

@@ -18,7 +18,7 @@ import { callbackToken, subscribe } from './support/subscribed.js'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const nextCommand = 'node_modules/next/dist/bin/next'
-const variables = { NEXT_TELEMETRY_DISABLED: '1', NODE_ENV: 'production', CALLBACK_TOKEN: callbackToken }
+const atBuild = { NEXT_TELEMETRY_DISABLED: '1', NODE_ENV: 'production' }
 
 describe('Next.js, with the package as it is published', () => {
   let folder: Awaited<ReturnType<typeof temporaryFolder>>
@@ -35,9 +35,10 @@ describe('Next.js, with the package as it is published', () => {
     const packed = await run('npm', ['pack', '--silent', '--pack-destination', path], root)
     const tarball = `./${packed.trim().split('\n').at(-1)}`
     await run('npm', ['install', '--no-save', '--include=dev', '--ignore-scripts', tarball], path)
-    const atBuild = { ...variables, CALLBACK_TOKEN: 'another-one-than-at-run-time' }
     await run(process.execPath, [nextCommand, 'build'], path, atBuild)
     const command = [nextCommand, 'start', '--hostname', '127.0.0.1', '--port', '0']
+    // The build has no secret.
+    const variables = { ...atBuild, CALLBACK_TOKEN: callbackToken }
     const onLine = (line: string) => printed.push(line)
     next = new RunningProgram(command, { folder: path, variables, onLine })
     const line = await next.line(/^- Local: +http:/)

@@ -4,7 +4,7 @@ import { after } from 'next/server'
 import { DeliveryReceiver, toWebHandler } from 'notification-subscriber/webhooks'
 
 const receiver = new DeliveryReceiver({
-  secrets: { token: process.env.CALLBACK_TOKEN ?? '' },
+  secrets: () => ({ token: process.env.CALLBACK_TOKEN ?? '' }),
   ackTimeoutMs: 0,
 }).onAny(async ({ type }) => {
   await setTimeout(50)

@@ -1,9 +1,9 @@
 /** A route of the pages router, which waits for the promise of its handler. */
 import { DeliveryReceiver, toNodeHandler } from 'notification-subscriber/webhooks'
 
-const receiver = new DeliveryReceiver({ secrets: { token: process.env.CALLBACK_TOKEN ?? '' } }).onAny(
-  async ({ type }) => console.log(`Handled ${type} in the pages router`),
-)
+const receiver = new DeliveryReceiver({
+  secrets: () => ({ token: process.env.CALLBACK_TOKEN ?? '' }),
+}).onAny(async ({ type }) => console.log(`Handled ${type} in the pages router`))
 
 export const config = { api: { bodyParser: false } }
 
