@@ -116,7 +116,10 @@ function argumentsSchema(type: string, payloads: PayloadSchemas, sample: object 
   const unchecked = z.unknown().optional()
   const fields = (names: string[]) => Object.fromEntries(names.map((name) => [name, unchecked]))
   return z.strictObject({
-    type: z.custom(() => types.some((name) => name === type), `is not documented${probable}: give its schema in \`payloads\``),
+    type: z.custom(
+      () => types.some((name) => name === type),
+      `is not documented${probable}: give its schema in \`payloads\``,
+    ),
     payload: sample ? z.strictObject(fields(Object.keys(sample))).optional() : unchecked,
     ...fields(['subscriptionId', 'id', 'time', 'headers']),
   })

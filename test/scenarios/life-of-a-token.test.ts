@@ -119,6 +119,27 @@ test('a token that has expired by the wall clock alone, as after the machine has
   expect(service.tokenRequests).toHaveLength(2)
 })
 
+test.each([-1, 1])('a clock that is set by %i hours fails no call', async (hours) => {
+  const issuedSince = new Map<string, number>()
+  service.onToken = (_call, count) => {
+    issuedSince.set(`Bearer token-${count}`, performance.now())
+    return tokenAnswer(`token-${count}`)
+  }
+  service.onCall = ({ headers }, count) => {
+    const since = issuedSince.get(headers.get('authorization') ?? '') ?? Number.NEGATIVE_INFINITY
+    return performance.now() - since < hourMs
+      ? Response.json({ subscription_id: count }, { status: 201 })
+      : new Response('', { status: 401 })
+  }
+  await client.createSubscription(subscription)
+  vi.setSystemTime(Date.now() + hours * hourMs)
+  for (let minutes = 0; minutes < 180; minutes += 5) {
+    await client.createSubscription(subscription)
+    await vi.advanceTimersByTimeAsync(5 * 60_000)
+  }
+  expect(service.tokenRequests.length).toBeLessThanOrEqual(6)
+})
+
 describe('refresh ahead of the end', () => {
   test('the current token keeps being served while one refresh runs in the background', async () => {
     await client.getAccessToken()
