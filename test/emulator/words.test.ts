@@ -3,15 +3,11 @@ import { type InjectedFault, injectedInWords } from '../../src/emulator/faults.j
 import { durationInWords, isFailed, toneOf } from '../../src/emulator/words.js'
 
 test.each([
-  [0, '0 ms'],
   [340.4, '340 ms'],
-  [1_000, '1 s'],
   [1_240, '1.2 s'],
-  [9_990, '10 s'],
   [89_600, '90 s'],
   [120_000, '2 minutes'],
   [3_599_000, '60 minutes'],
-  [2 * 3_600_000, '2 hours'],
   [47 * 3_600_000, '47 hours'],
   [72 * 3_600_000, '3 days'],
 ])('a duration of %i ms is "%s"', (durationMs, words) => {

@@ -14,7 +14,7 @@ export async function serverAt(pageUrl: string): Promise<'emulator' | 'other' | 
   const { origin, pathname } = new URL(pageUrl)
   const challenge = randomUUID()
   const expected = answerToChallenge(pathname.slice(1, -1), challenge)
-  const options = { dispatcher: new Agent({ maxResponseSize: 1_000 }), signal: AbortSignal.timeout(5_000) }
+  const options = { dispatcher: new Agent(), signal: AbortSignal.timeout(5_000) }
   try {
     const { body } = await request(origin + challengePath + challenge, options)
     return (await body.text()) === expected ? 'emulator' : 'other'

@@ -87,7 +87,7 @@ export function pageOf(host: PageHost, query: URLSearchParams): Html {
     </div>
     <ol class="list" id="time-line">
       ${found.slice(0, shownRows).map((event) => eventRow(event, view))}
-      ${events.length === 0 && html`<li class="guide"><h3>Nothing has happened yet</h3>${guideOf(view)}</li>`}
+      ${events.length === 0 && html`<li class="guide"><h3>Nothing has happened yet</h3>${open !== 'connect' && guideOf(view)}</li>`}
       ${events.length > 0 && found.length === 0 && html`<li class="empty">None of ${events.length} events is shown. <a href="?">Show all</a></li>`}
       ${found.length > shownRows && html`<li class="empty">${found.length - shownRows} older ones: the filter finds them.</li>`}
     </ol>

@@ -91,6 +91,7 @@ test('a refused create is not that of another subscription, and links to it', as
   const details = await source('open=event-2')
   expect(textOf(details)).toContain('Subscription 1 is identical')
   expect(details).toContain('<a class="button" href="?open=subscription-1">Subscription #1</a>')
+  expect(details).toContain('<a class="close" href="?"')
 })
 
 test('subscriptions are active, failing or ended; an ended one has its reason and its time line', async () => {
@@ -116,7 +117,9 @@ test('subscriptions are active, failing or ended; an ended one has its reason an
 
 describe('the filter', () => {
   const titles = async (q: string) =>
-    (await shown('time-line', new URLSearchParams({ q }).toString())).match(/create #\d+|lowEnergy\w+ #\d+/g)
+    (await shown('time-line', new URLSearchParams({ q }).toString())).match(
+      /(create|lowEnergy\w+) #\d+|↙ token/g,
+    )
 
   test('takes words, a status and the number of a subscription', async () => {
     for (let i = 1; i <= 12; i++) await created(emulator, { users: `é-user-${i}` })
@@ -134,7 +137,8 @@ describe('the filter', () => {
     emulator.injectFault('callback', { status: 503 })
     const [id, username] = ['0bb0ada0-0000-4000-8000-000000000bob', 'alice']
     await emulator.notify({ ...lowEnergy, username, id, payload: {} })
-    for (const q of ['bob', 'ada', '401', '4012']) expect([q, await titles(q)]).toEqual([q, null])
+    for (const q of ['bob', 'ada', 'eyj', '401', '4012', '0123'])
+      expect([q, await titles(q)]).toEqual([q, null])
     expect(await titles(id)).toEqual(['lowEnergyAgentOpened #1'])
     expect(await titles('503')).toEqual(['lowEnergyAgentOpened #1'])
     expect(await titles('40123')).toEqual(['lowEnergyAgentOpened #1', 'create #1'])
