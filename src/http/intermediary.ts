@@ -18,7 +18,7 @@ const makerHeaders: Readonly<Record<string, RegExp>> = {
 }
 
 /** Values of `server` in pages that products make themselves: they make no JSON. */
-const pageServer = /^(?:awselb|CloudFront|AmazonS3|AkamaiGHost|Microsoft-Azure-Application-Gateway)\b/i
+const pageServer = /^(?:awselb|CloudFront|AmazonS3|AkamaiGHost)\b/i
 
 /** Names in a page of HTML. */
 const pageName =

@@ -13,9 +13,11 @@ import {
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { pageOf } from '../../src/emulator/page/page.js'
 import { recordSchema } from '../../src/keeper/rules/record.js'
+import { logOf } from '../../src/logger.js'
 import { nearestName } from '../../src/shared/given.js'
 import { parseJson } from '../../src/shared/validation.js'
 import { credentials, type FakeService, fakeService, subscription } from '../support/fake-service.js'
+import { recordingLogger } from '../support/recording-logger.js'
 
 const smallLength = 128 * 1024
 const largeLength = 1024 * 1024
@@ -381,6 +383,16 @@ describe('the page of the emulator', () => {
 })
 
 describe('elsewhere', () => {
+  const { lines, ...logger } = recordingLogger()
+  readers(
+    'the error of a handler, in a log line',
+    async (text) => {
+      await logOf(logger)('error', { event: 'handler.failed', err: new Error(text) }, 'failed')
+      expect(lines.pop()).toBeDefined()
+    },
+    ['«key»', '«token=»', '«a://»', '«a://b:»', '«Bearer »', '«x-key »', '«eyJ.»', '«a.»'],
+  )
+
   readers('the nearest name', (text) => nearestName(text, ['behavioral', 'x'.repeat(100)]), ['«behavioral»'])
 
   readers('the record of a keeper', (text) => recordSchema.safeParse(parseJson(text)), [
