@@ -1,17 +1,25 @@
 /** Runs the code blocks with routes to the letter: what people copy is what is tested. */
+import type { RequestListener } from 'node:http'
 import ts from 'typescript'
 import { type CodeBlock, markdownBlocks } from '../../../documentation/code-blocks.js'
+
+/** What a block gives to `createServer` of `node:http`. */
+export const listeners: RequestListener[] = []
+
+const http = { createServer: (listener: RequestListener) => ({ listen: () => listeners.push(listener) }) }
 
 /** What the blocks import. Each is loaded when a block asks for it. */
 const modules: Readonly<Record<string, () => Promise<object>>> = {
   express: () => import('express'),
   express4: () => import('express4'),
   h31: () => import('h31'),
+  http: async () => http,
   receiver: () => import('notification-subscriber/webhooks'),
 }
 
 const moduleNames: Readonly<Record<string, keyof typeof modules>> = {
   express: 'express',
+  'node:http': 'http',
   'notification-subscriber/webhooks': 'receiver',
 }
 

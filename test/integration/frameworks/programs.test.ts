@@ -1,4 +1,4 @@
-/** The routes of docs/receiver.md, Without a receiver: validation in a route of one's own. */
+/** Programs of docs/receiver.md: its first one, and routes of one's own (docs/receiver.md, Without a receiver). */
 import { createServer, type RequestListener } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
 import express from 'express'
@@ -9,7 +9,7 @@ import {
   verifySecrets,
 } from 'notification-subscriber/webhooks'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { runBlock } from './support/page-blocks.js'
+import { listeners, runBlock } from './support/page-blocks.js'
 import { startServer } from './support/running-server.js'
 
 const routes: [name: string, make: () => Promise<RequestListener>][] = [
@@ -37,6 +37,30 @@ const routes: [name: string, make: () => Promise<RequestListener>][] = [
     },
   ],
 ]
+
+test('the first program prints a notification, and refuses a stranger', async () => {
+  vi.stubEnv('CALLBACK_TOKEN', 'a-secret-of-this-test')
+  const log = vi.spyOn(console, 'log').mockImplementation(() => {})
+  await runBlock('Receiving callbacks')
+  const server = await startServer(createServer(listeners.pop()), 'http')
+  onTestFinished(async () => {
+    vi.restoreAllMocks()
+    vi.unstubAllEnvs()
+    await server.close()
+  })
+  const { body, headers, delivery } = sampleDelivery('lowEnergyAgentOpened', {
+    headers: { token: 'a-secret-of-this-test', 'x-tenant': 'acme', connection: 'close' },
+  })
+  const send = (token = headers.token ?? '') =>
+    fetch(server.origin, { method: 'POST', headers: { ...headers, token }, body })
+  expect((await send('of-someone-else')).status).toBe(401)
+  expect((await send()).status).toBe(204)
+  const { username, callId } = delivery.notification.payload
+  expect(log.mock.calls).toEqual([
+    [username, callId],
+    ['lowEnergyAgentOpened', 1, 'acme'],
+  ])
+})
 
 test.each(routes)(
   'the route of %s, without a receiver, takes every body, and no stranger',
