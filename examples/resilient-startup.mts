@@ -7,7 +7,7 @@
  * To copy: `ensureSubscription`. The rest runs it on the emulator, once for each possible failure. It is enough
  * for one subscription whose users rarely change, in an app that starts often: between two starts the app does not notice
  * that the subscription has ended, and a change of users leaves all of them without notifications for a moment. If that
- * matters, use `SubscriptionKeeper` (keep-roster.mts).
+ * matters, use `SubscriptionKeeper` (docs/keeper.md).
  */
 import {
   type CreateSubscriptionInput,
@@ -91,7 +91,7 @@ say('4', 'A new version of the app wants one more user')
 const wantedNow = { ...wanted, usernames: ['alice', 'bob', 'carol'] }
 subscriptionId = await ensureSubscription(client, wantedNow, subscriptionId)
 report()
-say('Next', 'copy ensureSubscription; to keep many users subscribed: keep-roster.mts')
+say('Next', 'copy ensureSubscription; to keep many users subscribed: docs/keeper.md')
 
 function report(): void {
   const [existing, ...others] = emulator.subscriptions

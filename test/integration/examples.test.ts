@@ -33,12 +33,6 @@ const ending: Readonly<Record<string, readonly RegExp[]>> = {
     /^With no authority: .*not trusted here/,
     /^With no password: .*407/,
   ],
-  'keep-roster.mts': [
-    /^200 subscribed$/,
-    /^1 joined, 1 left$/,
-    /^agent-7 was without notifications: ended$/,
-    /^200 of 200 are active$/,
-  ],
   'quickstart.mts': [
     /^Received +subscription 1: alice has low energy on call call-1$/,
     /0 subscriptions are left/,
