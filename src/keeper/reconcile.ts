@@ -322,5 +322,6 @@ const invalidMessage =
   'The client refuses these users. Correct the roster or the options: until then nothing is sent for them.'
 const endedMessage =
   'The subscription had ended and is restored. The service ends a subscription after three failed callbacks in a row: the ' +
-  'receiver was probably down, slow or refusing, or a readiness probe kept callbacks from it. See its log, and those of proxies ' +
-  'before it, since `lastProvenAt` of the gap. Resolved when each user has got a delivery, or their subscription has lasted for an interval.'
+  'receiver was probably down, slow or refusing, or a readiness probe kept callbacks from it. See its log, and those of ' +
+  'proxies before it, since `lastProvenAt` of the gap. Resolved when each user has got a delivery, or their subscription has ' +
+  'lasted for an interval.'
