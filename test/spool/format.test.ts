@@ -10,7 +10,6 @@ import {
   notAttempted,
   parseName,
   placesIn,
-  sizeWithoutTornLine,
   stateOf,
 } from '../../src/spool/format.js'
 
@@ -148,76 +147,4 @@ test('an entry that became line breaks is damage, reported where the next entry 
   const [lost = '', whole = ''] = [5, 6].map((id) => lineOf(fileId, contentFor(id, '[]')))
   const read = contentOf(Buffer.from('\n'.repeat(lost.length) + whole), fileId)
   expect(read).toMatchObject({ entries: [{ id: 6 }], damagedAt: [lost.length + 1] })
-})
-
-test('a file that is shorter or longer than its name says is damaged at its end', () => {
-  const [first = '', second = ''] = [5, 6].map((id) => lineOf(fileId, contentFor(id, '[]')))
-  const both = Buffer.from(first + second)
-  expect(contentOf(both, fileId, first.length)).toMatchObject({ damagedAt: [first.length] })
-  expect(contentOf(Buffer.from(first), fileId, both.length)).toMatchObject({ damagedAt: [first.length] })
-  // Without its last byte, which is a line break; and in the middle of a line: one report each.
-  expect(contentOf(both.subarray(0, -1), fileId, both.length)).toMatchObject({ damagedAt: [both.length - 1] })
-  expect(contentOf(both.subarray(0, -9), fileId, both.length)).toMatchObject({
-    damagedAt: [first.length + 1],
-  })
-  expect(contentOf(Buffer.alloc(0), fileId, 0)).toEqual({ entries: [], damagedAt: [] })
-  expect(contentOf(Buffer.alloc(0), fileId, 5)).toEqual({ entries: [], damagedAt: [0] })
-})
-
-test('of a segment that nobody closed, the end that was being written is cut off at any place', () => {
-  const lines = [5, 6].map((id) => lineOf(fileId, contentFor(id, '{"a":1}')))
-  const bytes = Buffer.from(lines.join(''))
-  const [first = ''] = lines
-  for (let length = 0; length <= bytes.length; length += 1) {
-    const whole = length < first.length ? 0 : length < bytes.length ? first.length : bytes.length
-    expect(sizeWithoutTornLine(bytes.subarray(0, length)), String(length)).toBe(whole)
-  }
-})
-
-/** What a disk does: it changes bytes from a place on. */
-const damage = fc.record({
-  kind: fc.constantFrom('flip', 'zeros', 'blank', 'noise', 'cut', 'duplicate'),
-  at: fc.nat({ max: 10_000 }),
-  length: fc.integer({ min: 1, max: 300 }),
-  noise: fc.uint8Array({ minLength: 300, maxLength: 300 }),
-})
-
-test('with any damage no text is altered, each whole entry is read, and the damage is reported', () => {
-  fc.assert(
-    fc.property(
-      fc.array(fc.tuple(fc.jsonValue(), fc.boolean()), { minLength: 1, maxLength: 20 }),
-      damage,
-      (values, { kind, at, length, noise }) => {
-        const texts = values.map(([value]) => JSON.stringify(value))
-        const lines = texts.map((text, index) => lineOf(fileId, contentFor(100 + index, text)))
-        const done = stateOf(notAttempted, true)
-        const finished = lines.map((line, index) =>
-          values[index]?.[1] ? `\n${done}${line.slice(done.length + 1)}` : line,
-        )
-        const whole = Buffer.from(finished.join(''))
-        const start = at % whole.length
-        const end = Math.min(start + length, whole.length)
-        let bytes = Buffer.from(whole)
-        if (kind === 'flip') bytes[start] = (bytes[start] ?? 0) ^ (1 << (length % 8))
-        if (kind === 'zeros') bytes.fill(0, start, end)
-        if (kind === 'blank') bytes.fill('\n', start, end)
-        if (kind === 'noise') bytes.set(noise.subarray(0, end - start), start)
-        if (kind === 'cut') bytes = bytes.subarray(0, start)
-        if (kind === 'duplicate') whole.copy(bytes, start, 0, end - start)
-        const { entries, damagedAt } = contentOf(bytes, fileId, whole.length)
-        const ids = entries.map(({ id }) => id)
-        for (const { id, text } of entries) expect(text).toBe(texts[id - 100])
-        expect(new Set(ids).size).toBe(ids.length)
-        let offset = 0
-        for (const [index, line] of finished.entries()) {
-          const expected = Buffer.from(line)
-          const isWhole = bytes.subarray(offset, offset + expected.length).equals(expected)
-          if (isWhole) expect(ids.includes(100 + index)).toBe(!values[index]?.[1])
-          offset += expected.length
-        }
-        expect(damagedAt.length > 0).toBe(!bytes.equals(whole))
-      },
-    ),
-    { numRuns: 2_000 },
-  )
 })

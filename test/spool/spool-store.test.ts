@@ -684,7 +684,7 @@ describe.concurrent('after a process was killed', () => {
     expect(folder.damages).toEqual([])
   })
 
-  test.for([1, 30, 100])(
+  test.for([1, 2, 30, 46, 54, 100, 150])(
     'while it added a line, %i bytes of it: what is before is delivered, and that is no damage',
     async (folder, bytes) => {
       const first = await folder.open({ deliver: never })
