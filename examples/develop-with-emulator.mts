@@ -8,7 +8,7 @@
  *
  *     npx notification-subscriber emulator
  *     npx tsx --env-file=.emulator/env develop-with-emulator.mts
- *     npx notification-subscriber notify --type lowEnergyAgentOpened --user alice
+ *     npx notification-subscriber notify
  */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -48,7 +48,7 @@ console.log(
 console.log(
   emulator
     ? `  open ${emulator.pageUrl} and send a notification to alice`
-    : '  npx notification-subscriber notify --type lowEnergyAgentOpened --user alice',
+    : '  npx notification-subscriber notify',
 )
 
 await new Promise((resolve) => process.on('SIGINT', resolve).on('SIGTERM', resolve))

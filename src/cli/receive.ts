@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { clock } from '../emulator/words.js'
+import { loopbackCallbackProblem } from '../shared/addresses.js'
 import { excerpt, messageOf } from '../shared/text.js'
 import { formatIssues } from '../shared/validation.js'
 import { DeliveryReceiver, toNodeHandler } from '../webhooks/index.js'
@@ -55,7 +56,10 @@ export async function receive(flags: ReceiveFlags, { terminal, env }: CommandCon
   const parameters = sources.map((source) => ` --parameter ${source}`).join('')
   const variables = flags.dotenv === undefined ? '' : ` --dotenv ${flags.dotenv}`
   terminal.line(`Callbacks to ${terminal.paint('bold', url)} are printed here. Next, in another terminal:`)
-  const subscribe = `subscribe${variables} --type behavioral --user alice --callback-url ${url}${parameters}`
+  // The service calls this address from its own machine.
+  const isElsewhere = loopbackCallbackProblem(url, env.NOTIFICATION_BASE_URL) !== undefined
+  const callbackUrl = isElsewhere ? `https://<a tunnel to port ${port}>/` : url
+  const subscribe = `subscribe${variables} --type behavioral --user alice --callback-url ${callbackUrl}${parameters}`
   terminal.line(`  npx notification-subscriber ${subscribe}`)
   terminal.line(`${await interrupted}: answering what has arrived …`)
   await receiver.close(server, { timeoutMs: 5_000 })
