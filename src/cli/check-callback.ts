@@ -1,8 +1,8 @@
 /** Posts two deliveries to the callback URL, as the service would: one without the secret and one with it. */
 import { randomUUID } from 'node:crypto'
 import { durationInWords } from '../emulator/words.js'
-import { type ConnectionError, TimeoutError } from '../errors.js'
-import { isOfCertificate, isOfProxy, toConnectionError } from '../http/connection-error.js'
+import { TimeoutError } from '../errors.js'
+import { isOfCertificate, toConnectionError } from '../http/connection-error.js'
 import { Deadline } from '../http/deadline.js'
 import { addressBelow, type HttpResponse, type Transport } from '../http/exchange.js'
 import { intermediaryOf } from '../http/intermediary.js'
@@ -34,6 +34,10 @@ interface Target {
 /** How long a receiver may take. */
 const timeoutMs = 5_000
 
+const ownCertificate =
+  'The service refuses it, too: use one of a public authority, for this host. To go on here with your own: --callback-ca'
+const answerFirst =
+  'Answer first and work afterwards, as DeliveryReceiver does: three late answers in a row end a subscription'
 const lookIntoLog = "Look into your app's log"
 
 /** Posts through the proxy that the client uses, too. */
@@ -65,56 +69,33 @@ async function post(
   { url, secrets }: Target,
   headers: Target['secrets'],
 ): Promise<HttpResponse> {
-  const notification = {
-    id: randomUUID(),
-    time: Date.now(),
-    ver: '1.0',
-    type: testDelivery.type,
-    payload: {},
-  }
+  const { subscriptionId, type } = testDelivery
+  const notification = { id: randomUUID(), time: Date.now(), ver: '1.0', type, payload: {} }
   const late = `no complete answer within ${durationInWords(timeoutMs)}`
-  const deadline = new Deadline(
-    timeoutMs,
-    undefined,
-    () => new TimeoutError(late, { timeoutMs, phase: 'answer' }),
-  )
+  const lateError = () => new TimeoutError(late, { timeoutMs, phase: 'answer' })
+  const deadline = new Deadline(timeoutMs, undefined, lateError)
   const address = addressBelow(new URL(url.origin), url.pathname + url.search)
-  const body = JSON.stringify({ subscriptionId: testDelivery.subscriptionId, notification })
   try {
     // Redirects are not followed: the secret is for this address only.
     const sent = {
       method: 'POST' as const,
       address,
       headers: { 'content-type': 'application/json', ...headers },
-      body,
+      body: JSON.stringify({ subscriptionId, notification }),
     }
     const answer = await transport.send(sent, deadline)
     if ('status' in answer) return answer
     const { error, requestSent } = answer
-    if (error instanceof TimeoutError) {
-      throw new Finding(
-        late,
-        'Answer first and work afterwards, as DeliveryReceiver does: three late answers in a row end a subscription',
-      )
-    }
+    if (error instanceof TimeoutError) throw new Finding(late, answerFirst)
     const hidden = { host: address.host, secrets: Object.values(secrets) }
     const failure = toConnectionError(error, hidden, requestSent)
-    throw new Finding(failure.message, afterFailure(failure, address.host))
+    const { code = '', message }: { code?: string; message?: string } = Object(failure.cause)
+    if (isOfCertificate(code))
+      throw new Finding(`The certificate is not accepted: ${message}`, ownCertificate)
+    throw new Finding(failure.message, failure.requestSent ? lookIntoLog : undefined)
   } finally {
     deadline.end()
   }
-}
-
-function afterFailure(failure: ConnectionError, host: string): string | undefined {
-  if (failure.requestSent) return lookIntoLog
-  if (isOfProxy(failure)) return undefined
-  const { code = '' }: { code?: string } = Object(failure.cause)
-  if (/SELF_SIGNED|UNABLE_TO/.test(code)) {
-    return 'The service must trust it, too: use a certificate of a public authority. To go on here: --callback-ca'
-  }
-  return isOfCertificate(code)
-    ? 'The service refuses it, too: replace the certificate, or correct the address'
-    : `Is your app running, and does it listen at ${host}?`
 }
 
 /** @throws `Finding` for another answer than the one expected */

@@ -36,10 +36,9 @@ export class Steps {
         this.#print(error.outcome, name, error.message, error.next)
         return error.outcome === 'unknown'
       }
-      if (error instanceof NotificationError) {
-        // The message says what to do.
-        this.#print('failed', name, messageIn(onCommandLine, error))
-      } else throw error
+      if (!(error instanceof NotificationError)) throw error
+      // The message says what to do.
+      this.#print('failed', name, messageIn(onCommandLine, error))
       return false
     }
   }

@@ -47,7 +47,7 @@ export async function check(flags: CheckFlags, { terminal, env }: CommandContext
     throw new UsageError('--username is missing: name a user of your own for tests')
   if (callbackUrl !== undefined && !lifecycle && sources.length === 0)
     throw new UsageError(
-      '--secret is missing: name the header that proves a callback, NAME=@FILE or NAME=env:VARIABLE',
+      '--secret is missing: name the header that proves a callback, and where its value is',
     )
   const problem =
     callbackUrl &&
@@ -59,14 +59,11 @@ export async function check(flags: CheckFlags, { terminal, env }: CommandContext
   if (callbackUrl !== undefined && sources.length > 0) {
     await checkCallback(steps, { url: new URL(callbackUrl), secrets, sources, ca })
   }
-  let interruption: Interruption | undefined
+  const abort = new AbortController()
   if (wanted && isReady) {
-    const abort = new AbortController()
     const stopListening = onInterruption((each) => {
-      interruption = each
-      terminal.line(
-        `${each.by}: ending the subscriptions of this check. A second ${each.by} leaves them behind.`,
-      )
+      const { by } = each
+      terminal.line(`${by}: ending the subscriptions of this check. A second ${by} leaves them behind.`)
       abort.abort(each)
     })
     await using client = NotificationClient.fromEnv(callOptions, env)
@@ -77,11 +74,8 @@ export async function check(flags: CheckFlags, { terminal, env }: CommandContext
   const countOf = (outcome: string) => steps.outcomes.filter((each) => each === outcome).length
   const failures = countOf('failed')
   const isConfigured = missingFrom(env).length === 0
-  terminal.event('result', {
-    ok: failures === 0 && isConfigured,
-    failed: failures,
-    unknown: countOf('unknown'),
-  })
+  const isOk = failures === 0 && isConfigured
+  terminal.event('result', { ok: isOk, failed: failures, unknown: countOf('unknown') })
   if (failures === 0 && !isConfigured) {
     throw new UsageError(
       'Variables NOTIFICATION_* are missing, see the step Configuration: set them, or name a file that does: --dotenv .env',
@@ -89,11 +83,7 @@ export async function check(flags: CheckFlags, { terminal, env }: CommandContext
   }
   terminal.line()
   terminal.line(failures > 0 ? `${failures} of ${steps.outcomes.length} steps failed.` : 'No step failed.')
-  if (isReady && !lifecycle) {
-    terminal.line(
-      'Whether unsubscribe and update work is shown by --lifecycle only; no call lists subscriptions.',
-    )
-  }
+  const interruption: Interruption | undefined = abort.signal.reason
   return interruption?.exitCode ?? (failures === 0 ? 0 : 1)
 }
 
@@ -135,12 +125,11 @@ async function checkAuthorization(env: Environment): Promise<string> {
   const isFromElsewhere = error instanceof ApiError && error.intermediary !== undefined
   if (status === undefined || isFromElsewhere) throw error
   const refused = `the service answered ${status}`
-  if (isUnauthorized(status)) {
+  if (isUnauthorized(status))
     throw new Finding(
       refused,
-      'Do the credentials belong to the same environment as NOTIFICATION_BASE_URL, lab or production?',
+      'Are the credentials for the environment of NOTIFICATION_BASE_URL, lab or production?',
     )
-  }
   if (isForbidden(status))
     throw new Finding(refused, 'Ask your account contact to activate notifications for these credentials')
   if (isBusy(status) || isOutcomeOpen(status)) throw new Finding(refused, 'Try again later')

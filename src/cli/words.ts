@@ -11,6 +11,7 @@ export const onCommandLine: View = {
   scope: 'NOTIFICATION_SCOPE',
   encodedCredentials: 'NOTIFICATION_CREDENTIALS_ENCODING=form-urlencoded',
   credentialsInBody: 'NOTIFICATION_CLIENT_AUTHENTICATION=body',
+  trust: 'name a file with its certificate in NOTIFICATION_CA_FILE',
   recreateIfExists: '--recreate-if-exists',
   unsubscribeRoute: 'NOTIFICATION_UNSUBSCRIBE_ROUTE',
   updateRoute: 'NOTIFICATION_UPDATE_ROUTE',

@@ -3,15 +3,16 @@ import { ConnectionError } from '../errors.js'
 import { redact } from '../shared/redact.js'
 import { isStatus } from '../shared/statuses.js'
 import { excerpt, wholeMessageOf } from '../shared/text.js'
+import { type Words, worded } from '../shared/words.js'
 
 const network = 'Check the network, and whether a proxy is needed.'
 const closed = 'The dispatcher was closed: make a new one.'
-const trustIt =
-  'To trust its authority, give the client its certificate as `ca` (in the environment: NOTIFICATION_CA_FILE), or set NODE_EXTRA_CA_CERTS.'
-const trustOrSend = `${trustIt} If it is a public one, the server does not send the whole chain.`
+const trustIt: Words = ({ trust }) => `To trust its authority, ${trust}.`
+const trustOrSend: Words = (view) =>
+  `${trustIt(view)} If it is a public one, the server does not send the whole chain.`
 
 /** What to do, by the code of a failure without a connection: the server cannot have seen the request. */
-const advice: Readonly<Record<string, string>> = {
+const advice: Readonly<Record<string, string | Words>> = {
   ECONNREFUSED: 'Is the address right, and is the service running?',
   ENOTFOUND: 'Check the address for a typing error.',
   EAI_AGAIN: 'Check the DNS and try again.',
@@ -55,11 +56,6 @@ export function isOfCertificate(code: string): boolean {
 /** How the message of a failure to reach the proxy begins. */
 export const proxyFailure = 'no connection to the proxy: '
 
-/** Whether there was no connection to a proxy, or no tunnel through it. */
-export function isOfProxy({ cause }: ConnectionError): boolean {
-  return kindOf(cause).startsWith('PROXY')
-}
-
 /** Whether another attempt may succeed: nothing was sent, and the failure may be temporary. */
 export function isTransient({ requestSent, cause }: ConnectionError): boolean {
   return !requestSent && !permanent.test(kindOf(cause))
@@ -101,7 +97,10 @@ export function toConnectionError(
   const said = cause.message
     .replace(/^\w+:error:\w+:[^:]*:[^:]*:([^:]+):.*$/s, 'TLS failed with "$1"')
     .replace(/^Proxy response \((\d+)\).*$/s, 'the proxy answered $1')
-  return new ConnectionError(`Could not reach ${host}: ${said}. ${next}`, { requestSent }, { cause })
+  return worded(
+    (view) => `Could not reach ${host}: ${said}. ${typeof next === 'function' ? next(view) : next}`,
+    (message) => new ConnectionError(message, { requestSent }, { cause }),
+  )
 }
 
 /** The status of an answer that was thrown, as ky, axios and undici's interceptor `responseError` do. */

@@ -11,6 +11,8 @@ export const inCode = {
   scope: '`scope`',
   encodedCredentials: "`credentialsEncoding: 'form-urlencoded'`",
   credentialsInBody: "`clientAuthentication: 'body'`",
+  trust:
+    'give the client its certificate as `ca` (in the environment: NOTIFICATION_CA_FILE), or set NODE_EXTRA_CA_CERTS',
   recreateIfExists: '`recreateIfExists: true`',
   unsubscribeRoute: 'the option `routes.unsubscribe`',
   updateRoute: 'the option `routes.update`',
