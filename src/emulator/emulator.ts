@@ -44,9 +44,8 @@ import { TokenIssuer } from './service/token-endpoint.js'
  */
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
   const resolved = resolveOptions(options)
-  const { tls, ca, host, hosts, port, page } = resolved
-  const certificate =
-    tls !== undefined && ca !== undefined ? { tls, ca } : createLoopbackCertificate(host, ...hosts)
+  const { tls, ca, host, port, page } = resolved
+  const certificate = tls !== undefined && ca !== undefined ? { tls, ca } : createLoopbackCertificate(host)
   const server = await listenHttps(certificate.tls, host, port)
   const emulator = new Emulator(resolved, certificate, server)
   if (page === undefined) return emulator

@@ -42,12 +42,10 @@ export interface EmulatorOptions {
   /** Port to listen on. Default: 0, any free one. */
   readonly port?: number | undefined
   /**
-   * Address to listen on, for which the certificate is made, too. `0.0.0.0` or `::` for all addresses, e.g. in a
-   * container: then every host in the network can reach the emulator. Default: `'127.0.0.1'`.
+   * Address or name to listen on, for which the certificate is made, too; in a container its own name, such as that of a
+   * service in Compose, or `0.0.0.0`: then every host in the network can reach the emulator. Default: `'127.0.0.1'`.
    */
   readonly host?: string | undefined
-  /** More names and addresses for the certificate, e.g. that of a service in Compose. Default: none. */
-  readonly hosts?: readonly string[] | undefined
   /**
    * Private key and certificate to serve with, e.g. `emulator.tls` of an earlier run, so that `ca` has to be trusted
    * only once; or one for other names than loopback's. Together with `ca`. Default: both are made at the start.
@@ -141,7 +139,6 @@ const optionsSchema = z
       pageSchema.optional(),
     ),
     host: z.string().min(1).default('127.0.0.1'),
-    hosts: z.array(z.string().regex(/^[\w.:-]+$/, 'must be a name or an address')).default([]),
     tls: tlsSchema.optional(),
     ca: certificate.optional(),
   })

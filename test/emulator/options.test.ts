@@ -27,7 +27,6 @@ const problems: Record<string, unknown> = {
   'a port beyond 65535': { port: 65_536 },
   'a port below 0': { port: -1 },
   'an empty host': { host: '' },
-  'a further host that is no name': { hosts: ['https://emulator'] },
   'an authority of its own that is none': { ca: 'no certificate', tls: loopback.tls },
   'an authority without a certificate': { ca: loopback.ca },
   'a certificate without its authority': { tls: loopback.tls },

@@ -33,14 +33,14 @@ export interface Certificates {
 }
 
 /**
- * Makes a new authority and a certificate by it for loopback, `emulator.test` and the names and addresses given, valid from
+ * Makes a new authority and a certificate by it for loopback, `emulator.test` and the name or address given, valid from
  * yesterday for a year. The authority's private key is not kept: nothing else can be signed with it.
  */
-export function createLoopbackCertificate(...alsoFor: readonly string[]): Certificates {
+export function createLoopbackCertificate(alsoFor = 'localhost'): Certificates {
   // A name of its own for each authority, so that one trust store can hold those of two emulators.
   const authority = newHolder(`Notification emulator CA ${randomBytes(4).toString('hex')}`)
   const server = newHolder('localhost')
-  const cert = serverCertificate(authority, server, [...new Set([...servedHosts, ...alsoFor])])
+  const cert = serverCertificate(authority, server, [...new Set([...servedHosts, alsoFor])])
   return { ca: authorityCertificate(authority), tls: { key: keyOf(server), cert } }
 }
 
