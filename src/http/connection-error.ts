@@ -22,7 +22,7 @@ const advice: Readonly<Record<string, string | Words>> = {
   UND_ERR_CLOSED: closed,
   UND_ERR_DESTROYED: closed,
   PROXY_407:
-    'It asks for a user and a password: write them into its variable, as in HTTPS_PROXY=http://user:password@proxy:3128.',
+    'It asks for a user and a password that it accepts: write them into its variable, as in HTTPS_PROXY=http://user:password@proxy:3128.',
   DEPTH_ZERO_SELF_SIGNED_CERT: trustIt,
   SELF_SIGNED_CERT_IN_CHAIN: trustIt,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: trustOrSend,
