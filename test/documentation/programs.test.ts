@@ -88,7 +88,7 @@ describe('the programs of README.md, of docs/ and of docstrings', () => {
     '%s reports the outcome of a callback without a receiver',
     async (program) => {
       const { stdout } = await folder.run(program)
-      expect(stdout).toMatch(/\bError\b|^\d{3}$/m)
+      expect(stdout).toMatch(/\bError\b|status: \d{3}|^\d{3}$/m)
     },
   )
 
