@@ -2,7 +2,6 @@
 import { NotificationClient, TimeoutError } from 'notification-subscriber'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
-import { deferred } from '../support/deferred.js'
 import { eventually } from '../support/eventually.js'
 import { failureOf, refused } from '../support/failure.js'
 import { baseUrl, type FakeService, fakeService, subscription, tokenUrl } from '../support/fake-service.js'
@@ -64,23 +63,6 @@ describe('the phase `connection`', () => {
       expect((await timeoutOf(client.unsubscribe(7))).phase).toBe('connection')
       expect(requests).toEqual([])
     })
-  })
-
-  test('is that of a call that waits for a free connection of the client', async () => {
-    const released = deferred<void>()
-    await using server = await ScriptedServer.listen(tls, async (connection) => {
-      await connection.request()
-      await released.promise
-      await connection.write('HTTP/1.1 201 Created\r\ncontent-length: 21\r\n\r\n{"subscription_id":7}')
-    })
-    await using client = new NotificationClient({ baseUrl: server.origin, auth: auth.token })
-    const sent = Array.from({ length: 32 }, () => client.createSubscription(subscription))
-    await vi.waitFor(() => expect(server.seen).toBe(32), { timeout: 20_000 })
-    const error = await timeoutOf(client.createSubscription(subscription, { timeoutMs }))
-    expect(error.phase).toBe('connection')
-    expect(server.seen).toBe(32)
-    released.resolve()
-    expect(await Promise.all(sent)).toEqual(Array(32).fill({ subscriptionId: 7 }))
   })
 })
 

@@ -125,24 +125,6 @@ describe('on a loopback server', () => {
   const clientOf = (address: string, options: object = {}) =>
     new NotificationClient({ baseUrl: address, auth, retry: false, ...options })
 
-  test('a burst of calls waits in line for 32 connections, and close() leaves none', async () => {
-    const waiting: (() => void)[] = []
-    let allBusy = false
-    const address = await serve((_request, response) => {
-      waiting.push(() => response.writeHead(204).end())
-      // None is answered before 32 are under way; the others come on the same connections.
-      allBusy ||= waiting.length === 32
-      if (allBusy) for (const answer of waiting.splice(0)) answer()
-    })
-    let connections = 0
-    server.on('connection', () => connections++)
-    const client = clientOf(address)
-    await Promise.all(Array.from({ length: 80 }, (_, id) => client.unsubscribe(id)))
-    expect(connections).toBe(32)
-    await client.close()
-    await eventually(() => expect(open.size).toBe(0))
-  })
-
   test('a 204 that declares a body is an answer', async () => {
     const address = await serve((_request, response) =>
       response.writeHead(204, { 'content-length': 2 }).end(),
