@@ -95,9 +95,9 @@ export class KeeperStore {
   }
 
   /** Tests the store. @throws StoreFailure */
-  readonly tryWrite = pMemoize(() => this.#check(), { cache: false })
+  readonly tryWrite = pMemoize(() => this.#tryWrite(), { cache: false })
 
-  async #check(): Promise<void> {
+  async #tryWrite(): Promise<void> {
     const name = this.#nameOf('check')
     try {
       // As a record, because some stores return JSON parsed, cut long texts, or change letters.

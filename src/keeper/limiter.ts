@@ -143,7 +143,8 @@ const stoppedMessage = 'The keeper was stopped before the sweep came to this use
 const storeMessage = 'This user was not tried: the store fails. The next sweep tries again.'
 const supersededMessage =
   'Another process runs a newer configuration: it subscribes this user, and this process sends nothing.'
-const testMessage = 'The keeper tries again with one call at a time: after 5 s at first, later every 5 min.'
+const testMessage =
+  'The keeper tries again with one request at a time: after 5 s at first, later every 5 min.'
 const outageMessages = {
   credentials:
     'The credentials are refused: check the client ID and the secret, and that access was not ended.',

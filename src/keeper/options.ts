@@ -1,4 +1,4 @@
-/** The options of a keeper and of its calls: checked, and with their defaults. The schemas are made when first needed. */
+/** The options of a keeper and of a sweep: validated, and with their defaults. The schemas are made when first needed. */
 import * as z from 'zod'
 import { loopbackCallbackProblem } from '../shared/addresses.js'
 import {

@@ -1,4 +1,4 @@
-/** Reconciles one user: reads the record, then decides and calls until nothing is left to do. */
+/** Reconciles one user: reads the record, then decides and sends until nothing is left to do. */
 import { randomUUID } from 'node:crypto'
 import { InvalidRequestError } from '../errors.js'
 import { messageOf } from '../shared/text.js'
@@ -99,7 +99,7 @@ export class Reconciliation {
     const user = this.#user
     const ending = await this.#proceed().catch((error: unknown) => this.#endingOf(error))
     routes.end(user.username)
-    // No other process is to wait for a call that was not made. If that fails, the claim becomes stale.
+    // No other process is to wait for a request that was not sent. If that fails, the claim becomes stale.
     if (this.#isClaimUnused && user.record?.claim !== undefined)
       await users.write(user, this.#record).catch(() => {})
     return { ending, isCreated: this.#isCreated, gaps: this.#gaps }
@@ -149,7 +149,7 @@ export class Reconciliation {
       names,
       generation: configuration.generation,
       isWanted: user.isWanted,
-      wantsProof: !this.#isProven && (user.checkedSince < this.#provenSince || now() >= user.checkDueFrom),
+      wantsProof: !this.#isProven && (user.proofSince < this.#provenSince || now() >= user.proofDueFrom),
       wantsProofById: user.proofs % proofsPerId === 0 || !routes.isConfirmed('update'),
       mayUpdate: names.length > 0 && routes.mayTry('update', isIdKnown),
       mayUnsubscribe: routes.mayTry('unsubscribe'),
@@ -160,7 +160,7 @@ export class Reconciliation {
     }
   }
 
-  /** No call is needed. Writes the findings of a stale claim or a delivery. */
+  /** No request is needed. Writes the findings of a stale claim or a delivery. */
   async #rest(kind: 'done' | 'wait' | 'conflict' | 'blocked', { at }: Facts): Promise<Ending> {
     const { reporter, sweepIntervalMs, users } = this.#needs
     const { problems } = reporter
@@ -175,13 +175,13 @@ export class Reconciliation {
         const hasLasted = Math.abs(provenAt - restoredAt) >= Math.max(calmAfterEndMs, sweepIntervalMs)
         const codes = hasLasted ? undefined : (['CONFLICT', 'REFUSED', 'ROSTER', 'SERVICE'] as const)
         problems.removeUser(user.username, codes)
-        return { kind, againMs: user.checkDueFrom - now() }
+        return { kind, againMs: user.proofDueFrom - now() }
       }
       case 'wait':
         return { kind: 'waiting', againMs: restoreLeftMs(record, at), error: new Error(waitingMessage) }
       case 'conflict':
         problems.begin('CONFLICT', conflictMessage, { username: user.username })
-        return { kind, againMs: user.checkDueFrom - now(), error: new Error(conflictMessage) }
+        return { kind, againMs: user.proofDueFrom - now(), error: new Error(conflictMessage) }
       case 'blocked': {
         const againMs = Math.min(brokenAnswerMs, sweepIntervalMs)
         return { kind: 'blocked', againMs, error: new Error(blockedMessage) }

@@ -5,7 +5,7 @@ import { Configuration } from './configuration.js'
 import { Deliveries } from './deliveries.js'
 import { IndexOfNames } from './index-of-names.js'
 import { KeeperStore } from './keeper-store.js'
-import { Limiter, type Run } from './limiter.js'
+import { Limiter, Run } from './limiter.js'
 import { type ResolvedOptions, resolveOptions, validateSweepOptions } from './options.js'
 import { Processes } from './processes.js'
 import { Queue, type SweepRequest } from './queue.js'
@@ -52,9 +52,8 @@ export class SubscriptionKeeper implements AsyncDisposable {
   readonly #inOwnContext = AsyncLocalStorage.snapshot()
   readonly #options: ResolvedOptions
   readonly #reporter: Reporter
-  readonly #store: KeeperStore
   readonly #users: Users
-  readonly #configuration: Configuration
+  readonly #limiter: Limiter
   readonly #queue: Queue
 
   /** @throws `ConfigurationError` that lists every problem of the options */
@@ -89,9 +88,8 @@ export class SubscriptionKeeper implements AsyncDisposable {
     })
     this.#options = resolved
     this.#reporter = reporter
-    this.#store = store
     this.#users = users
-    this.#configuration = configuration
+    this.#limiter = limiter
   }
 
   /**
@@ -124,7 +122,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
     this.#inOwnContext(() => this.#queue.watch(() => this.#sweep({ provenSince: longAgo }, {})))
   }
 
-  /** Ends the watch and running sweeps. No call begins after it; calls in flight have 10 seconds. Subscriptions stay. */
+  /** Ends the watch and running sweeps. No request is sent after it; requests in flight have 10 seconds. Subscriptions stay. */
   stop(): Promise<void> {
     return this.#inOwnContext(() => this.#queue.stop())
   }
@@ -178,9 +176,9 @@ export class SubscriptionKeeper implements AsyncDisposable {
   }
 
   #shown(user: User): KeptSubscription {
-    const { checkedSince, delivery, failures, record } = user
+    const { proofSince, delivery, failures, record } = user
     const isSure = record?.id !== undefined && !record.idUnsure
-    const isProven = isSure && now() - checkedSince <= 2 * this.#options.sweepIntervalMs
+    const isProven = isSure && now() - proofSince <= 2 * this.#options.sweepIntervalMs
     const known = record && absorb(record, delivery)
     const hasConflict = record?.id === undefined && record?.conflictAt !== undefined
     const state = hasConflict ? 'conflict' : isProven ? 'active' : 'unproven'
@@ -213,9 +211,10 @@ export class SubscriptionKeeper implements AsyncDisposable {
 
   /** Throws, because an empty report would say that nothing is left to do. */
   #refuseIfNothingWasDone(): void {
-    const { isSuperseded } = this.#configuration
-    if (this.#users.all.size > 0 || (!isSuperseded && !this.#store.isFailing)) return
-    const reason = isSuperseded ? 'another process has a newer configuration' : 'the store cannot be read'
+    const kind = this.#limiter.obstacle(new Run())?.kind
+    if (this.#users.all.size > 0 || (kind !== 'superseded' && kind !== 'store-down')) return
+    const reason =
+      kind === 'superseded' ? 'another process has a newer configuration' : 'the store cannot be read'
     throw new Error(
       `unsubscribeAll has done nothing, and this process knows no user: ${reason}. Call it again later.`,
     )

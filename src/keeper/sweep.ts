@@ -40,7 +40,7 @@ export class Sweep {
     if (isCreated) this.#counts.created++
     if (gaps.length > 0) this.#counts.restored++
     // The reconciliation had begun before the sweep.
-    if (ending.kind === 'done' && user.isWanted && user.checkedSince < this.provenSince) return
+    if (ending.kind === 'done' && user.isWanted && user.proofSince < this.provenSince) return
     if (ending.kind === 'removed') {
       this.#counts.removed++
       this.#close(user, false)

@@ -19,9 +19,9 @@ export const stopTimeoutMs = 10_000
 export const stopGraceMs = 1_000
 /** By which share of an interval a proof is due earlier, or later after one of another process. */
 export const jitter = 1 / 15
-/** A call is sent within this time after its claim, or the user is claimed again. */
+/** A request is sent within this time after its claim, or the user is claimed again. */
 export const claimFreshMs = 10_000
-/** A claim that has not changed for this long is stale: the outcome of its call is unknown. */
+/** A claim that has not changed for this long is stale: the outcome of its request is unknown. */
 export const claimStaleMs = 2 * minute
 /** How often the claim of another process is read. */
 export const claimLookMs = 10_000

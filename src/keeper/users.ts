@@ -29,9 +29,9 @@ class KnownUser {
   /** When the record was last read or written. */
   readSince = longAgo
 
-  /** When any process last proved the subscription or met a conflict, and when the next call is due; monotonic. */
-  checkedSince = longAgo
-  checkDueFrom = longAgo
+  /** When any process last proved the subscription or met a conflict, and when the next proof is due; monotonic. */
+  proofSince = longAgo
+  proofDueFrom = longAgo
   /** The id that this process has proven, and the number of proofs since, that one included. */
   provenId: number | undefined
   proofs = 0
@@ -181,10 +181,10 @@ export class Users {
     const { conflictAt, restores = 0, version = 0 } = user.record ?? {}
     const next = { ...record, version: nextCount(Math.max(record.version, version)) }
     await this.#replace(user, JSON.stringify(next), next)
-    if (next.conflictAt !== undefined && next.conflictAt !== conflictAt) this.#noteCheck(user, now())
-    // A restored subscription may end again, and is checked when it may be restored again.
+    if (next.conflictAt !== undefined && next.conflictAt !== conflictAt) this.#noteProofTime(user, now())
+    // A restored subscription may end again, and is proven when it may be restored again.
     if (next.restores > restores) {
-      user.checkDueFrom = Math.min(user.checkDueFrom, now() + restoreWaitMs(next.restores))
+      user.proofDueFrom = Math.min(user.proofDueFrom, now() + restoreWaitMs(next.restores))
     }
     return next
   }
@@ -221,9 +221,9 @@ export class Users {
       const estimatedSince = ageMs >= 0 ? now() - ageMs : longAgo
       return known === undefined ? estimatedSince : Math.max(user.readSince, estimatedSince)
     }
-    if (provenAt !== undefined && provenAt !== known?.provenAt) this.#noteCheck(user, sinceOf(provenAt))
+    if (provenAt !== undefined && provenAt !== known?.provenAt) this.#noteProofTime(user, sinceOf(provenAt))
     if (conflictAt !== undefined && conflictAt !== known?.conflictAt)
-      this.#noteCheck(user, sinceOf(conflictAt))
+      this.#noteProofTime(user, sinceOf(conflictAt))
   }
 
   #track(user: KnownUser, record: UserRecord | undefined): void {
@@ -242,9 +242,9 @@ export class Users {
     }
   }
 
-  /** Records the proof of a call that was sent then. */
+  /** Records the proof of a request that was sent then. */
   noteProof(user: KnownUser, sentSince: number, id: number | undefined): void {
-    this.#noteCheck(user, sentSince)
+    this.#noteProofTime(user, sentSince)
     user.proofs = id === undefined ? user.proofs + 1 : 1
     if (id !== undefined) user.provenId = id
   }
@@ -254,17 +254,17 @@ export class Users {
     const at = Date.now()
     if (user.delivery?.id === id && Math.abs(at - user.delivery.at) < aMomentMs) return false
     user.delivery = { id, at }
-    this.#noteCheck(user, now() - deliveryLagMs, 0)
+    this.#noteProofTime(user, now() - deliveryLagMs, 0)
     return true
   }
 
-  /** The user is due again earlier in the process that is to be the first to check the user, and later in the others. */
-  #noteCheck(user: KnownUser, since: number, spread = jitter): void {
-    if (since <= user.checkedSince) return
+  /** The user is due again earlier in the process that is to be the first to prove the user, and later in the others. */
+  #noteProofTime(user: KnownUser, since: number, spread = jitter): void {
+    if (since <= user.proofSince) return
     const { processes, sweepIntervalMs } = this.#needs
     const later = spread && (processes.isFirstFor(user.username) ? -spread : spread) * Math.random()
-    user.checkedSince = since
-    user.checkDueFrom = since + sweepIntervalMs * (1 + later)
+    user.proofSince = since
+    user.proofDueFrom = since + sweepIntervalMs * (1 + later)
   }
 }
 

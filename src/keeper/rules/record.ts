@@ -69,7 +69,7 @@ const effects = {
   unsubscribe: { endedByUs: true },
 } as const
 
-/** The record without its stale claim: the claimed call may have taken effect. */
+/** The record without its stale claim: the claimed request may have taken effect. */
 export function assumeEffect(claimed: UserRecord): UserRecord {
   const { claim, ...record } = claimed
   return claim === undefined ? claimed : { ...record, ...effects[claim.call] }

@@ -2,7 +2,6 @@
 import { describe, expect, test } from 'vitest'
 import {
   absorb,
-  assumeEffect,
   callbackUrlOf,
   newRecord,
   recordSchema,
@@ -62,23 +61,6 @@ describe('a record', () => {
     { claim: { nonce: 'a' } },
   ])('does not have %j', (damage) => {
     expect(recordSchema.safeParse({ ...full, ...damage }).success).toBe(false)
-  })
-})
-
-describe('a claim that was left behind', () => {
-  const { claim: _claim, ...settled } = newRecord('alice', spec, 1)
-  test.each([
-    ['create', { idUnsure: true }],
-    ['recreate', { idUnsure: true }],
-    ['update', { generation: 0 }],
-    ['unsubscribe', { endedByUs: true }],
-  ] as const)('of %s says what may have been done', (call, news) => {
-    const left = { ...settled, generation: 7, claim: { ...claim, call } }
-    expect(assumeEffect(left)).toEqual({ ...settled, generation: 7, ...news })
-  })
-
-  test('is none: the same record', () => {
-    expect(assumeEffect(settled)).toBe(settled)
   })
 })
 
