@@ -95,8 +95,10 @@ function needless(world: Surroundings, { kind, username = '' }: SentRequest) {
     (each) => each.owner !== 'keeper' && each.usernames.includes(username),
   )
   const isFirst = isShared && !sent.some((each) => each.kind === 'recreate')
-  // A route that is not proven did not find its id: it may be out of date.
-  const isIdOpen = sent.slice(-2).some(({ subscriptionId, status = 0 }) => subscriptionId && status >= 400)
+  // A request with the id found nothing, or was refused, as some services do for an ended subscription: it may be out of date.
+  const isIdOpen = sent
+    .slice(-2)
+    .some(({ subscriptionId, isAnswered, status = isAnswered ? 400 : 0 }) => subscriptionId && status >= 400)
   return isFirst || isIdOpen || sent.some(({ isAnswered }) => !isAnswered)
     ? undefined
     : 'every call for this user was answered'
