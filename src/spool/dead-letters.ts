@@ -67,11 +67,7 @@ export class DeadLetters {
     return fields
   }
 
-  /**
-   * Keeps a letter. The letter of a kept delivery has its JSON text, and is never dropped.
-   *
-   * @throws `SpoolError` if an invalid body is too large, or the disk fails or is full
-   */
+  /** Keeps a letter. That of a kept delivery has its JSON text, and is never dropped. @throws `SpoolError` */
   async add(kind: FileFields['kind'], entry: EntryContent, details: LetterDetails): Promise<void> {
     const { id, receivedAt } = entry
     const content = lineOf(id, entry) + lineOf(id, { id: id + 1, receivedAt, text: JSON.stringify(details) })
@@ -84,11 +80,7 @@ export class DeadLetters {
     this.track(fields)
   }
 
-  /**
-   * Keeps a body that is no delivery. Drops the oldest such bodies above the quota.
-   *
-   * @throws as {@link DeadLetters.add}, and `InvalidDeliveryError` if the body cannot be written as JSON
-   */
+  /** Keeps a body that is no delivery; drops the oldest above the quota. @throws `SpoolError`, `InvalidDeliveryError` */
   async addInvalid(id: number, body: unknown, issues: readonly Issue[]): Promise<void> {
     const kept = isBytes(body) ? { base64: Buffer.from(bytesOf(body)).toString('base64') } : { body }
     await this.add('invalid', { id, receivedAt: Date.now(), text: jsonOf(kept, body) }, { issues })

@@ -230,11 +230,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     })
   }
 
-  /**
-   * Calls a function, and settles as the function does, also if that ignores its signal.
-   *
-   * @throws after `deliverTimeoutMs` a `DOMException` named `TimeoutError`, when the spool closes one named `AbortError`
-   */
+  /** Settles as a function does. @throws a `DOMException` after `deliverTimeoutMs`, or when the spool closes */
   async #withTimeLimit<T>(call: (attempt: DeliveryAttempt) => T, traceparent?: string): Promise<Awaited<T>> {
     const { deliverTimeoutMs = 60_000 } = this.#options
     let abort = (_reason: Error) => {}

@@ -21,10 +21,10 @@ export async function prepareFolder(folder: string, files: SpoolFiles): Promise<
   if ((mode & 0o700) !== 0o700) await fs.chmod(folder, mode | 0o700).catch(() => {})
   const { R_OK, W_OK, X_OK } = fs.constants
   await fs.access(folder, R_OK | W_OK | X_OK).catch((cause) => refusePath(folder, 'cannot be used', cause))
-  const names = (await fs.readdir(folder)).map((name) => [name, parseName(name)] as const)
   if (process.platform === 'win32' || (mode & 0o077) === 0) return
   // Kubernetes opens it to a group at each mount (`fsGroup`). The spool closes its own folder, and no other.
-  const [foreign] = names.find(([name, parsed]) => parsed === 'unknown' && name !== 'lost+found') ?? []
+  const isForeign = (name: string) => name !== 'lost+found' && parseName(name) === 'unknown'
+  const foreign = (await fs.readdir(folder)).find(isForeign)
   const problem = `is open to other users (mode 0${(mode & 0o777).toString(8)})`
   if (foreign !== undefined) {
     refusePath(folder, `${problem} and holds ${foreign}: run "chmod 700" on it, or use a folder below it`)

@@ -72,11 +72,7 @@ async function announce(folder: string, name: string, reports: SpoolReports) {
   return {
     /** Resolves when the lock is removed, so that another process may own the folder. */
     lost,
-    /**
-     * Releases the folder, also on a disk that fails.
-     *
-     * @param inFlight - how many deliveries the next process should deliver one at a time
-     */
+    /** Releases the folder, also on a disk that fails. The next process delivers `inFlight` deliveries one at a time. */
     async release(inFlight = 0): Promise<void> {
       clearInterval(watch)
       watch = undefined

@@ -125,12 +125,7 @@ export class Segment {
     return true
   }
 
-  /**
-   * Adds entries with one write and one sync. If that fails, cuts the file back to what was synced.
-   *
-   * @returns the entries that have failed before
-   * @throws `SpoolError`
-   */
+  /** Adds entries with one write and one sync, all or none. Resolves with those that have failed before. @throws `SpoolError` */
   async append(entries: readonly StoredEntry[]): Promise<Entry[]> {
     const lines = entries.map((entry) => lineOf(this.id, entry, entry))
     const bytes = Buffer.from(lines.join(''))

@@ -273,12 +273,7 @@ export class SpoolStore {
     return true
   }
 
-  /**
-   * Returns a dead letter to the waiting deliveries, as never attempted. Resolves with false if it is gone.
-   *
-   * @param parse - throws if the body is no delivery
-   * @throws its error, or `SpoolError`: the letter stays, also if the delivery is put back already
-   */
+  /** Makes a delivery of a dead letter. Resolves with false if it is gone. @throws as `parse`, or `SpoolError`: it stays */
   async retry(id: number, parse: (body: unknown) => unknown): Promise<boolean> {
     const letter = await this.letters.read(id)
     if (letter === undefined) return false
