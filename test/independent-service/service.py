@@ -53,7 +53,7 @@ DEFAULTS = {
     "idAsText": [],  # where the id is sent as text: "answer", "callback"
     "created": 201,
     "formFirst": False,  # whether a create's form is looked at before its credentials
-    "gzip": "never",  # of answers with a body: never, accepted (if the request allows it), always, errors (these only)
+    "gzip": "never",  # of answers with a body: never, accepted (if the request allows it), errors (these only)
     "chunked": False,
     "close": False,  # after each answer
     "http": "1.1",
@@ -338,7 +338,7 @@ class Handler(BaseHTTPRequestHandler):
     def send(self, status, headers, body):
         settings = self.service.settings
         accepts = "gzip" in self.headers.get("Accept-Encoding", "")
-        is_encoded = settings["gzip"] == "always" or (settings["gzip"] == "errors" and status >= 400)
+        is_encoded = settings["gzip"] == "errors" and status >= 400
         if body and (is_encoded or (settings["gzip"] == "accepted" and accepts)):
             headers = {**headers, "Content-Encoding": "gzip"}
             body = gzip.compress(body)

@@ -39,7 +39,7 @@ export interface ServiceSettings {
   readonly idAsText?: readonly ('answer' | 'callback')[]
   readonly created?: number
   readonly formFirst?: boolean
-  readonly gzip?: 'never' | 'accepted' | 'always' | 'errors'
+  readonly gzip?: 'never' | 'accepted' | 'errors'
   readonly chunked?: boolean
   readonly close?: boolean
   readonly http?: '1.0' | '1.1'
