@@ -242,8 +242,8 @@ export class NotificationClient implements AsyncDisposable {
         }),
       )
     } catch (error) {
-      if (error instanceof NotificationError && !located.has(error)) {
-        located.add(error)
+      if (error instanceof NotificationError && !withCallersStack.has(error)) {
+        withCallersStack.add(error)
         Error.captureStackTrace(error)
       }
       throw error
@@ -276,7 +276,7 @@ export class NotificationClient implements AsyncDisposable {
 }
 
 /** Errors that have their stack, because the failure of a token request is one error for all who wait for the token. */
-const located = new WeakSet<NotificationError>()
+const withCallersStack = new WeakSet<NotificationError>()
 
 /** Outside the class: bundlers rename self-referencing classes, which changes their name in logs. */
 function clientWith(options: NotificationClientOptions): NotificationClient {
