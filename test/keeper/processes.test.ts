@@ -41,9 +41,12 @@ describe('a newer configuration', () => {
 
   test('holds while its process lives, whatever is tried', async () => {
     const { world, canary, stable } = await withCanary()
+    const heldAtMs = world.time.nowMs
     await world.time.advance(2 * hour)
     expect(stable.map(problemCodes)).toEqual([['SUPERSEDED'], ['SUPERSEDED']])
     expect(problemCodes(canary)).toEqual([])
+    const senders = world.requests.filter(({ atMs }) => atMs > heldAtMs).map(({ process }) => process)
+    expect(new Set(senders)).toEqual(new Set([canary.process]))
   })
 
   test('reaches every user in a first sweep of 200 seconds, beside an old process that lives', async () => {
