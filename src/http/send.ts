@@ -145,7 +145,6 @@ class RunningCall {
     const { authorizer, log, retry } = this.#settings
     const { deadline } = this
     const { address, isRepeatable, method } = request
-    const url = address.shown
     this.#address = address
     let authorization = await authorizer.authorize(deadline)
     let wasRejected = false
@@ -155,11 +154,15 @@ class RunningCall {
 
       if ('status' in outcome && isUnauthorized(outcome.status)) {
         const hasExpired = sentWith.expiresAt !== undefined && Date.now() >= sentWith.expiresAt
-        const isRepeated = hasExpired || !wasRejected
+        const mayRepeat = hasExpired || !wasRejected
+        const another = mayRepeat ? await authorizer.reauthorize?.(sentWith, deadline) : undefined
         wasRejected ||= !hasExpired
-        const another = isRepeated ? await authorizer.reauthorize?.(sentWith, deadline) : undefined
         if (another !== undefined) {
-          log('info', { event: 'token.rejected', method, url }, 'Access token rejected; repeating')
+          log(
+            'info',
+            { event: 'token.rejected', method, url: address.shown },
+            'Access token rejected; repeating',
+          )
           authorization = another
           continue
         }
@@ -172,7 +175,7 @@ class RunningCall {
         this.#report(outcome)
         return outcome
       }
-      const fields = { method, url, attempt: this.attempts, delayMs: Math.round(delayMs) }
+      const fields = { method, url: address.shown, attempt: this.attempts, delayMs: Math.round(delayMs) }
       log('info', { event: 'request.retried', ...fields }, 'Request will be repeated')
       this.lastFailure = 'status' in outcome ? errorOf(outcome) : outcome
       await deadline.sleep(delayMs)
@@ -216,7 +219,7 @@ class RunningCall {
     const sent = { method, url: address.shown, attempt: this.attempts, durationMs }
     if ('status' in outcome) {
       const answer = new Answer(outcome, { action, url: address.shown, secrets, secretsIn })
-      const { status } = outcome
+      const { status } = answer
       this.status = status
       if (isOutcomeOpen(status)) this.lostAttempts += 1
       if (isOutcomeOpen(status) && isBusy(status)) this.busyAttempts += 1
@@ -244,10 +247,14 @@ class RunningCall {
   /** Errors of the caller's `onResponse` are logged: they must not hide the call's result. */
   #report(answer: Answer): void {
     const { log, onResponse, method } = this.#settings
-    if (onResponse === undefined) return
     const durationMs = Math.round(performance.now() - this.#beganSince)
     void callLogged(log, { event: 'on-response.failed', method }, 'onResponse failed', () =>
-      onResponse({ status: answer.status, requestId: answer.requestId, attempts: this.attempts, durationMs }),
+      onResponse?.({
+        status: answer.status,
+        requestId: answer.requestId,
+        attempts: this.attempts,
+        durationMs,
+      }),
     )
   }
 
