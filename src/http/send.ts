@@ -145,6 +145,7 @@ class RunningCall {
     const { authorizer, log, retry } = this.#settings
     const { deadline } = this
     const { address, isRepeatable, method } = request
+    const url = address.shown
     this.#address = address
     let authorization = await authorizer.authorize(deadline)
     let wasRejected = false
@@ -158,11 +159,7 @@ class RunningCall {
         const another = mayRepeat ? await authorizer.reauthorize?.(sentWith, deadline) : undefined
         wasRejected ||= !hasExpired
         if (another !== undefined) {
-          log(
-            'info',
-            { event: 'token.rejected', method, url: address.shown },
-            'Access token rejected; repeating',
-          )
+          log('info', { event: 'token.rejected', method, url }, 'Access token rejected; repeating')
           authorization = another
           continue
         }
@@ -175,7 +172,7 @@ class RunningCall {
         this.#report(outcome)
         return outcome
       }
-      const fields = { method, url: address.shown, attempt: this.attempts, delayMs: Math.round(delayMs) }
+      const fields = { method, url, attempt: this.attempts, delayMs: Math.round(delayMs) }
       log('info', { event: 'request.retried', ...fields }, 'Request will be repeated')
       this.lastFailure = 'status' in outcome ? errorOf(outcome) : outcome
       await deadline.sleep(delayMs)
@@ -224,9 +221,7 @@ class RunningCall {
       if (isOutcomeOpen(status)) this.lostAttempts += 1
       if (isOutcomeOpen(status) && isBusy(status)) this.busyAttempts += 1
       const fields = {
-        event: 'request.answered',
-        ...sent,
-        status,
+        ...{ event: 'request.answered', ...sent, status },
         // Only a logger reads it: it is searched for secrets.
         get requestId() {
           return answer.requestId
@@ -247,14 +242,10 @@ class RunningCall {
   /** Errors of the caller's `onResponse` are logged: they must not hide the call's result. */
   #report(answer: Answer): void {
     const { log, onResponse, method } = this.#settings
+    const { status } = answer
     const durationMs = Math.round(performance.now() - this.#beganSince)
     void callLogged(log, { event: 'on-response.failed', method }, 'onResponse failed', () =>
-      onResponse?.({
-        status: answer.status,
-        requestId: answer.requestId,
-        attempts: this.attempts,
-        durationMs,
-      }),
+      onResponse?.({ status, requestId: answer.requestId, attempts: this.attempts, durationMs }),
     )
   }
 
