@@ -143,11 +143,10 @@ class RunningCall {
    */
   async send(request: UnauthorizedRequest, errorOf: (answer: Answer) => NotificationError): Promise<Answer> {
     const { authorizer, log, retry } = this.#settings
-    const { deadline } = this
     const { address, isRepeatable, method } = request
     const url = address.shown
     this.#address = address
-    let authorization = await authorizer.authorize(deadline)
+    let authorization = await authorizer.authorize(this.deadline)
     let wasRejected = false
     let failures = 0
     for (;;) {
@@ -156,7 +155,7 @@ class RunningCall {
       if ('status' in outcome && isUnauthorized(outcome.status)) {
         const hasExpired = sentWith.expiresAt !== undefined && Date.now() >= sentWith.expiresAt
         const mayRepeat = hasExpired || !wasRejected
-        const another = mayRepeat ? await authorizer.reauthorize?.(sentWith, deadline) : undefined
+        const another = mayRepeat ? await authorizer.reauthorize?.(sentWith, this.deadline) : undefined
         wasRejected ||= !hasExpired
         if (another !== undefined) {
           log('info', { event: 'token.rejected', method, url }, 'Access token rejected; repeating')
@@ -167,7 +166,7 @@ class RunningCall {
 
       failures += 1
       const delayMs = delayBeforeRepeat(outcome, failures, isRepeatable, retry)
-      if (delayMs === undefined || performance.now() + delayMs >= deadline.endsAt) {
+      if (delayMs === undefined || performance.now() + delayMs >= this.deadline.endsAt) {
         if (!('status' in outcome)) throw outcome
         this.#report(outcome)
         return outcome
@@ -175,8 +174,8 @@ class RunningCall {
       const fields = { method, url, attempt: this.attempts, delayMs: Math.round(delayMs) }
       log('info', { event: 'request.retried', ...fields }, 'Request will be repeated')
       this.lastFailure = 'status' in outcome ? errorOf(outcome) : outcome
-      await deadline.sleep(delayMs)
-      authorization = await authorizer.authorize(deadline)
+      await this.deadline.sleep(delayMs)
+      authorization = await authorizer.authorize(this.deadline)
     }
   }
 
@@ -221,7 +220,9 @@ class RunningCall {
       if (isOutcomeOpen(status)) this.lostAttempts += 1
       if (isOutcomeOpen(status) && isBusy(status)) this.busyAttempts += 1
       const fields = {
-        ...{ event: 'request.answered', ...sent, status },
+        event: 'request.answered',
+        ...sent,
+        status,
         // Only a logger reads it: it is searched for secrets.
         get requestId() {
           return answer.requestId
@@ -240,12 +241,11 @@ class RunningCall {
   }
 
   /** Errors of the caller's `onResponse` are logged: they must not hide the call's result. */
-  #report(answer: Answer): void {
+  #report(last: Answer): void {
     const { log, onResponse, method } = this.#settings
-    const { status } = answer
     const durationMs = Math.round(performance.now() - this.#beganSince)
     void callLogged(log, { event: 'on-response.failed', method }, 'onResponse failed', () =>
-      onResponse?.({ status, requestId: answer.requestId, attempts: this.attempts, durationMs }),
+      onResponse?.({ status: last.status, requestId: last.requestId, attempts: this.attempts, durationMs }),
     )
   }
 
