@@ -9,7 +9,7 @@ import { comparisons, cpuPerCall, type Row, speed } from './report.js'
 const connections = 32
 
 /** By HTTPS, as the service has it (docs/service.md, Authentication). */
-const peers = ['undici pool.request', 'ours on fetch', 'got', 'axios', 'ky'] as const
+const peers = ['undici pool.request', 'ours on fetch', 'got', 'axios'] as const
 const names = ['ours', ...peers] as const
 
 export function createRows(settings: Settings): Promise<Row[]> {

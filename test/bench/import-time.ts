@@ -10,7 +10,7 @@ const execute = promisify(execFile)
 const importTime: Aspect<number> = { figureOf: (millis) => millis * 1e6, unit: units.duration }
 
 const ours = 'notification-subscriber'
-const peers = ['stripe', 'openai', '@octokit/webhooks', '@twurple/eventsub-http'] as const
+const peers = ['stripe', '@octokit/webhooks'] as const
 
 export async function importRows({ rounds }: Settings): Promise<Row[]> {
   const settings = { rounds: Math.max(rounds * 2, 15), runMs: 0 }

@@ -45,7 +45,6 @@ if (!Number.isInteger(rounds) || rounds < 1) throw new Error('--rounds takes a w
 const settings: Settings = {
   rounds,
   runMs: options.quick ? 200 : 1_000,
-  manyCalls: options.quick ? 10_000 : 100_000,
 }
 buildPackage()
 installPeers()

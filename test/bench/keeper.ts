@@ -1,12 +1,11 @@
 /** What a keeper of many users costs its process and its store. */
-import { cpuNanosecondsPerCall, inTurns, median, type Settings } from './measure.js'
+import { cpuNanosecondsPerCall } from './measure.js'
 import type { KeeperFunctions } from './processes/keeper.js'
 import { withProcess } from './processes.js'
 import { fact, type Row, units } from './report.js'
 
-export function keeperRows(settings: Settings): Promise<Row[]> {
+export function keeperRows(): Promise<Row[]> {
   return withProcess<KeeperFunctions, Row[]>('keeper', { args: ['100000'] }, async (remote) => {
-    const { observe } = await inTurns(settings, ['observe'], (_, runMs) => remote.call('observe', runMs))
     const heapPerUser = await remote.call('heapPerUser')
     const firstSweep = await remote.call('firstSweep')
     const quiet = await remote.call('quietInterval')
@@ -16,11 +15,6 @@ export function keeperRows(settings: Settings): Promise<Row[]> {
         'keeper: heap per user, of 100,000',
         `${Math.round(heapPerUser)} B`,
         'a `Map` of user and subscription ID, which knows of no end',
-      ),
-      fact(
-        'keeper: `observe` of a delivery',
-        units.duration(median(observe.map(cpuNanosecondsPerCall))),
-        'no `observe`: a request per user and interval',
       ),
       fact(
         'keeper: first sweep over 100,000 users',

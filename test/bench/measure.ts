@@ -4,8 +4,6 @@ export interface Settings {
   readonly rounds: number
   /** For how long each subject runs in each round, in milliseconds. */
   readonly runMs: number
-  /** How many calls the tests of memory make. */
-  readonly manyCalls: number
 }
 
 export type Figures = readonly number[]
@@ -37,13 +35,6 @@ export async function inTurns<Name extends string, T>(
     }
   }
   return results
-}
-
-export function median(figures: Figures): number {
-  const sorted = figures.toSorted((a, b) => a - b)
-  const middle = sorted.length >> 1
-  const upper = sorted[middle] ?? Number.NaN
-  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? Number.NaN)) / 2
 }
 
 /** The ratio of the middle round, and how far it went in any of them. */

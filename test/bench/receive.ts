@@ -9,30 +9,27 @@ const connections = 64
 
 const peers: readonly Exclude<ReceivingServer, 'ours'>[] = [
   'bare node:http',
-  '@octokit/webhooks',
   'Express + zod',
   'Fastify + Ajv',
 ]
 const servers = ['ours', ...peers] as const
 
-/** Each server receives so much first that it is compiled. */
 export function receiveRows(settings: Settings): Promise<Row[]> {
   return withProcess<CallbackLoadFunctions, Row[]>('callback-load', {}, (load) =>
     withEach<ReceivingServer, ReceiveFunctions, Row[]>('receive', servers, {}, async (remotes) => {
-      const receive = async (name: ReceivingServer, send: () => Promise<number>): Promise<Cost> => {
+      const receive = async (name: ReceivingServer, runMs: number): Promise<Cost> => {
         const server = remotes[name]
         await load.call('open', { port: await server.call('port'), count: connections })
         await server.call('begin')
-        const answered = await send()
+        const { answered } = await load.call('sendFor', runMs)
         const cost = await server.call('cost')
         await load.call('close')
         if (cost.calls !== answered) throw new Error(`${answered} were answered, and ${cost.calls} handled`)
         return cost
       }
-      for (const name of servers) await receive(name, () => load.call('sendTimes', 10_000))
-      const measured = await inTurns(oftener(settings), servers, (name, runMs) =>
-        receive(name, () => load.call('sendFor', runMs)),
-      )
+      // Long enough that each server is compiled.
+      for (const name of servers) await receive(name, 1_000)
+      const measured = await inTurns(oftener(settings), servers, receive)
       return comparisons(`receive over ${connections} connections`, measured, peers, [speed, cpuPerCall])
     }),
   )

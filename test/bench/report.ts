@@ -30,7 +30,6 @@ export const units = {
     if (nanoseconds < 1e6) return `${significant(nanoseconds / 1_000)} µs`
     return `${significant(nanoseconds / 1e6)} ms`
   },
-  bytes: (figure: number) => `${(figure / 2 ** 20).toFixed(1)} MB`,
 } as const satisfies Record<string, Unit>
 
 export interface Aspect<T> {

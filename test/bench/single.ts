@@ -24,7 +24,7 @@ function singleRows<Peer extends string>(
 
 /** `getAccessToken` while a token is held, against other clients that hold one. */
 export function accessTokenRows(settings: Settings): Promise<Row[]> {
-  const peers: readonly Exclude<TokenHolder, 'ours'>[] = ['google-auth-library', 'openai', '@twurple/auth']
+  const peers: readonly Exclude<TokenHolder, 'ours'>[] = ['google-auth-library']
   return singleRows('access-token', 'get a held access token', peers, settings)
 }
 

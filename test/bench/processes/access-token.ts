@@ -1,7 +1,5 @@
 /** One client that holds an access token, measured alone. */
-import { AppTokenAuthProvider } from '@twurple/auth'
 import { OAuth2Client } from 'google-auth-library'
-import { WorkloadIdentityAuth } from 'openai/auth/workload-identity-auth'
 import { NotificationClient } from '../../../dist/index.js'
 import { type Cost, costOf } from '../measure.js'
 import { serve } from '../processes.js'
@@ -35,17 +33,6 @@ const holders = {
       expiry_date: Date.now() + lifetimeSeconds * 1_000,
     })
     return () => client.getAccessToken()
-  },
-  openai: async () => {
-    const provider = { tokenType: 'jwt', getToken: async () => 'subject-token' } as const
-    const config = { identityProviderId: 'idp', serviceAccountId: 'account', provider }
-    const auth = new WorkloadIdentityAuth(config, answerWithToken)
-    return () => auth.getToken()
-  },
-  '@twurple/auth': async () => {
-    globalThis.fetch = answerWithToken
-    const provider = new AppTokenAuthProvider('client', 'client-secret')
-    return () => provider.getAppAccessToken()
   },
 } as const satisfies Record<string, () => Promise<GetToken>>
 

@@ -3,7 +3,6 @@ import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import axios from 'axios'
 import got from 'got'
-import ky from 'ky'
 import { Agent, Pool, setGlobalDispatcher } from 'undici'
 import { NotificationClient, type NotificationClientOptions } from '../../../dist/index.js'
 import { type Cost, callFor, callTimes, costOf } from '../measure.js'
@@ -40,7 +39,8 @@ type Create = () => Promise<unknown>
 const creators = {
   ours: (): Create => ourCreate({}),
   'ours on fetch': () => {
-    limitConnectionsOfFetch()
+    // Node's own fetch goes through the dispatcher that undici's documentation sets like this.
+    setGlobalDispatcher(new Agent({ connections: maxConnections }))
     return ourCreate({ fetch: globalThis.fetch })
   },
   'undici pool.request': () => {
@@ -65,13 +65,6 @@ const creators = {
       return idIn(status, data)
     }
   },
-  ky: () => {
-    limitConnectionsOfFetch()
-    return async () => {
-      const answer = await ky.post(url, { body: new URLSearchParams(form), headers })
-      return idIn(answer.status, await answer.json())
-    }
-  },
 } as const satisfies Record<string, () => Create>
 
 function ourCreate(options: Partial<Pick<NotificationClientOptions, 'fetch'>>): Create {
@@ -81,11 +74,6 @@ function ourCreate(options: Partial<Pick<NotificationClientOptions, 'fetch'>>): 
     ...options,
   })
   return async () => (await client.createSubscription(input)).subscriptionId
-}
-
-/** Node's own fetch goes through the dispatcher that undici's documentation sets like this. */
-function limitConnectionsOfFetch(): void {
-  setGlobalDispatcher(new Agent({ connections: maxConnections }))
 }
 
 function idIn(status: number, body: unknown): unknown {

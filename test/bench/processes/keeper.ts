@@ -88,22 +88,7 @@ export interface StoreUse {
   readonly writtenBytes: number
 }
 
-async function observeFor(runMs: number): Promise<number> {
-  const endsAt = performance.now() + runMs
-  const contexts = Array.from({ length: 1_000 }, (_, index) => ({
-    subscriptionId: 1 + index * (users / 1_000),
-  }))
-  let observed = 0
-  while (performance.now() < endsAt) {
-    for (const context of contexts) keeper.observe(undefined, context)
-    observed += contexts.length
-  }
-  return observed
-}
-
 const functions = {
-  /** Deliveries, of one user after the other. */
-  observe: (runMs: number): Promise<Cost> => costOf(() => observeFor(runMs)),
   heapPerUser: async (): Promise<number> => ((await heapAfterCollection()) - before) / users,
   /** The sweep that subscribed every user. */
   firstSweep: async (): Promise<Cost> => firstSweep,

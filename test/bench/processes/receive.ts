@@ -2,7 +2,6 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createNodeMiddleware, Webhooks } from '@octokit/webhooks'
 import express from 'express'
 import Fastify from 'fastify'
 import { DeliveryReceiver, toNodeHandler } from '../../../dist/webhooks/index.js'
@@ -38,12 +37,6 @@ const servers = {
         response.writeHead(204).end()
       })
     }),
-  '@octokit/webhooks': () => {
-    const webhooks = new Webhooks({ secret: callbackToken })
-    // Its payloads are typed as those of GitHub, and passed on as they come.
-    webhooks.onAny(({ payload }) => handle((payload as unknown as { subscriptionId: number }).subscriptionId))
-    return listen(createNodeMiddleware(webhooks, { path: '/notifications' }))
-  },
   'Express + zod': () => {
     const app = express()
     app.post('/notifications', express.json(), async (request, response) => {
