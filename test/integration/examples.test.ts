@@ -37,14 +37,6 @@ const ending: Readonly<Record<string, readonly RegExp[]>> = {
     /^Received +subscription 1: alice has low energy on call call-1$/,
     /0 subscriptions are left/,
   ],
-  'resilient-startup.mts': [
-    /SUBSCRIPTION_CONFLICT/,
-    /OUTCOME_UNKNOWN/,
-    /^settled +subscription 1 for alice,bob, and no other$/,
-    /^settled +subscription 2 for alice,bob, and no other$/,
-    /^settled +subscription 4 for alice,bob, and no other$/,
-    /^settled +subscription 5 for alice,bob,carol, and no other$/,
-  ],
   'rotate-callback-token.mts': [/^Refused during the rotation: 0$/],
   'subscribe-and-unsubscribe.mts': [
     /^Subscription 1: notifications of alice go to https:/,
@@ -59,8 +51,6 @@ const ending: Readonly<Record<string, readonly RegExp[]>> = {
 
 /** Tested one by one below, because they need something from outside. */
 const others = [
-  'develop-with-emulator.mts',
-  'keep-roster-redis.mts',
   'metrics-prometheus.mts',
   'receive.mts',
   'service.mts',
@@ -108,28 +98,6 @@ describe('examples that end by themselves', () => {
     expect(await example.ended).toBe(1)
     expect(example.errors).toEqual([expect.stringContaining('recreateIfExists')])
   })
-
-  test('keep-roster-redis.mts keeps one roster in two processes, and one continues alone', async () => {
-    await using redis = await RedisServer.start()
-    await using example = project.start('keep-roster-redis.mts', { REDIS_URL: redis.url })
-    expect(await example.ended, example.errors.join('\n')).toBe(0)
-    expect(example.errors).toEqual([])
-    expect(example.lines).toEqual(
-      expect.arrayContaining([
-        'Two processes have subscribed alice, bob, carol, each user once',
-        'One has stopped, and 3 subscriptions stay',
-        'The other process has restored bob',
-      ]),
-    )
-    expectNextStep(example)
-  })
-
-  test('keep-roster-redis.mts says what to do if no Redis answers', async () => {
-    const url = `redis://127.0.0.1:${await freePort()}`
-    await using example = project.start('keep-roster-redis.mts', { REDIS_URL: url })
-    expect(await example.ended).toBe(1)
-    expect(example.errors.join('\n')).toContain(`No Redis answers at ${url}: start Redis, or set REDIS_URL`)
-  })
 })
 
 describe('examples that listen until Ctrl-C', () => {
@@ -159,33 +127,6 @@ describe('examples that listen until Ctrl-C', () => {
     const [{ statusCode }] = await once(unfinished, 'response')
     expect(statusCode).toBe(204)
     expect(await example.ended).toBe(0)
-    expectNextStep(example)
-  })
-
-  test('develop-with-emulator.mts without a variable names the page of an emulator of its own', async () => {
-    await using example = await startServer('develop-with-emulator.mts')
-    const line = await example.line(/^ {2}open http:/)
-    const page = await fetch(line.split(' ')[3] ?? '', { headers: { connection: 'close' } })
-    expect(page.status).toBe(200)
-    // An unread body would be cut off by the end of the example.
-    expect(await page.text()).toContain('<html')
-    expect(await example.interrupt()).toBe(0)
-    expectNextStep(example)
-  })
-
-  test('develop-with-emulator.mts subscribes with an emulator, and prints its notifications', async () => {
-    await using emulator = await startEmulator()
-    await using example = await startServer(
-      'develop-with-emulator.mts',
-      await environmentOf(emulator, project.folder),
-    )
-    expectNextStep(example)
-    expect(await emulator.notify({ type: 'lowEnergyAgentOpened', username: 'alice' })).toMatchObject([
-      { status: 204 },
-    ])
-    await example.line(/^Subscription 1: lowEnergyAgentOpened \{"callId"/)
-    expect(await example.interrupt()).toBe(0)
-    expect(emulator.subscriptions).toEqual([])
     expectNextStep(example)
   })
 
