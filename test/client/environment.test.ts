@@ -5,6 +5,7 @@ import { ConfigurationError, NotificationClient } from 'notification-subscriber'
 import { describe, expect, test } from 'vitest'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
 import { baseUrl, credentials, fakeService, subscription } from '../support/fake-service.js'
+import { routeOf } from '../support/routes.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
 const env = {
@@ -152,8 +153,8 @@ describe('fromEnv', () => {
     ['  DELETE   /end  id json ', 'DELETE', '/end', '{"id":7}'],
     ['POST /end json json', 'POST', '/end', '{"json":7}'],
     ['GET /end?id={subscriptionId}', 'GET', '/end?id=7', ''],
-    ['POST', 'POST', '/api/subscriptions/7', ''],
-    ['', 'DELETE', '/api/subscriptions/7', ''],
+    ['GET', 'GET', routeOf('unsubscribe', 7).path, ''],
+    ['', routeOf('unsubscribe', 7).method, routeOf('unsubscribe', 7).path, ''],
   ])('reads the route %j', async (text, method, path, body) => {
     const service = fakeService()
     service.onCall = () => new Response(null, { status: 204 })

@@ -16,6 +16,7 @@ import {
 } from '../support/fake-service.js'
 import { heapUsed } from '../support/heap.js'
 import { recordingLogger } from '../support/recording-logger.js'
+import { routeOf } from '../support/routes.js'
 
 let service: FakeService
 beforeEach(() => {
@@ -136,7 +137,7 @@ test('slashes at the end of baseUrl and authUrl are none of the path', async () 
   })
   await client.unsubscribe(1)
   expect(service.tokenRequests).toHaveLength(1)
-  expect(service.calls[0]?.url).toBe(`${baseUrl}/api/subscriptions/1`)
+  expect(service.calls[0]?.url).toBe(baseUrl + routeOf('unsubscribe', 1).path)
 })
 
 test('fromEnv reads the environment of the process, and takes every other option', async () => {
@@ -257,7 +258,7 @@ describe('headers for a gateway', () => {
 })
 
 describe('the logger (default: silent)', () => {
-  const url = `${baseUrl}/api/subscriptions/7`
+  const url = `${baseUrl}/end/7`
 
   test('gets a line for each thing that happens, without the query of an address', async () => {
     service.onCall = (_call, count) => {
@@ -265,7 +266,7 @@ describe('the logger (default: silent)', () => {
       return new Response(null, { status: count === 2 ? 401 : 204 })
     }
     const { lines, ...logger } = recordingLogger()
-    const routes = { unsubscribe: { path: '/api/subscriptions/{subscriptionId}?key=value' } }
+    const routes = { unsubscribe: { method: 'DELETE', path: '/end/{subscriptionId}?key=value' } } as const
     const client = service.client({ logger, routes, retry: { baseDelayMs: 0 } })
     await client.getAccessToken()
     await client.unsubscribe(7)

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { InvalidRequestError } from '../../src/errors.js'
 import { eventually } from '../support/eventually.js'
 import { heapUsed } from '../support/heap.js'
+import { createPath, routeOf } from '../support/routes.js'
 import { apiAuthorization, create, created, lowEnergy, Receiver, send, unsubscribe } from './support.js'
 
 let emulator: Emulator
@@ -23,7 +24,7 @@ function requestInFlight(emulator: Emulator): () => Promise<void> {
   emulator.injectFault('create', { delayMs: 1_000_000 })
   const controller = new AbortController()
   const { signal } = controller
-  const request = new Request(`${emulator.baseUrl}/api/subscriptions`, { method: 'POST', signal })
+  const request = new Request(emulator.baseUrl + createPath, { method: 'POST', signal })
   const brokenOff = expect(emulator.fetch(request)).rejects.toThrow('enough')
   return async () => {
     controller.abort(new Error('enough'))
@@ -74,7 +75,7 @@ describe('callbacks', () => {
     expect(whole?.bodyLength).toBeGreaterThan(20_000)
     expect(whole?.answer).toMatchObject({ body: 'ü'.repeat(16_384), bodyLength: 300_000 })
     expect(cut).not.toHaveProperty('answer')
-    await send(emulator, 'POST', '/api/subscriptions', { body: 'y'.repeat(17_000) })
+    await send(emulator, 'POST', createPath, { body: 'y'.repeat(17_000) })
     expect(emulator.requests.at(-1)).toMatchObject({ body: 'y'.repeat(16_384), bodyLength: 17_000 })
   })
 })
@@ -194,9 +195,10 @@ describe('requests', () => {
   test('are recorded and counted as they were sent', async () => {
     const before = Date.now()
     const id = await created(emulator, { url, headers: { 'X-Mark': '1' } })
-    await send(emulator, 'DELETE', `/api/subscriptions/${id}?why=not`)
+    const { method, path } = routeOf('unsubscribe', id)
+    await send(emulator, method, `${path}?why=not`)
     await send(emulator, 'PATCH', '/nowhere')
-    await send(emulator, 'PATCH', '/api/subscriptions')
+    await send(emulator, 'PATCH', createPath)
     const form = `notification_type=behavioral&username=alice&callback_url=${encodeURIComponent(url)}`
     expect(emulator.requests).toEqual([
       {
@@ -204,7 +206,7 @@ describe('requests', () => {
         startedAt: expect.toSatisfy((at: number) => at >= before && at <= Date.now()),
         operation: 'create',
         method: 'POST',
-        path: '/api/subscriptions',
+        path: createPath,
         headers: expect.objectContaining({ 'x-mark': '1', authorization: apiAuthorization(emulator) }),
         body: form,
         bodyLength: form.length,
@@ -219,11 +221,11 @@ describe('requests', () => {
       },
       expect.objectContaining({
         operation: 'unsubscribe',
-        path: `/api/subscriptions/${id}?why=not`,
+        path: `${path}?why=not`,
         status: 401,
       }),
       expect.objectContaining({ operation: 'unknown', method: 'PATCH', path: '/nowhere', status: 404 }),
-      expect.objectContaining({ operation: 'unknown', path: '/api/subscriptions', status: 405 }),
+      expect.objectContaining({ operation: 'unknown', path: createPath, status: 405 }),
     ])
     expect(emulator.requestCounts).toEqual({ token: 0, create: 1, update: 0, unsubscribe: 1, unknown: 2 })
   })

@@ -8,6 +8,7 @@ import { Agent, fetch as undiciFetch } from 'undici'
 import { describe, expect, test } from 'vitest'
 import { ConfigurationError, InvalidRequestError } from '../../src/errors.js'
 import { eventually } from '../support/eventually.js'
+import { createPath } from '../support/routes.js'
 import { accessToken, create, created, lowEnergy, Receiver, send } from './support.js'
 
 const program = (name: string) => fileURLToPath(new URL(`programs/${name}`, import.meta.url))
@@ -113,7 +114,7 @@ describe('closing', () => {
     await once(silent, 'connect')
     emulator.injectFault('create', { delayMs: 1_000_000 }, { times: 2 })
     const delayed = expect(create(emulator)).rejects.toThrow()
-    const request = new Request(`${emulator.baseUrl}/api/subscriptions`, { method: 'POST' })
+    const request = new Request(emulator.baseUrl + createPath, { method: 'POST' })
     const direct = expect(emulator.fetch(request)).rejects.toBeInstanceOf(TypeError)
     await eventually(() => expect(emulator.requestCounts.create).toBe(2))
     await Promise.all([emulator.close(), once(silent, 'close'), delayed, direct])

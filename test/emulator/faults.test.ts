@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { InvalidRequestError, TimeoutError } from '../../src/errors.js'
 import { collectGarbage } from '../support/heap.js'
 import { expectPage, problemsIn } from '../support/message-page.js'
+import { createPath } from '../support/routes.js'
 import { create, created, lowEnergy, Receiver, requestToken, unsubscribe, update } from './support.js'
 
 let emulator: Emulator
@@ -65,7 +66,7 @@ describe('injected faults of requests', () => {
       await expect(create(emulator)).rejects.toMatchObject({ code: 'UND_ERR_SOCKET' })
       expect(emulator.subscriptions).toHaveLength(subscriptions)
       const [recorded] = emulator.requests
-      expect(recorded).toMatchObject({ operation: 'create', path: '/api/subscriptions' })
+      expect(recorded).toMatchObject({ operation: 'create', path: createPath })
       expect(recorded).not.toHaveProperty('status')
       expect(recorded).toMatchObject({
         fault: { reset },
@@ -76,7 +77,7 @@ describe('injected faults of requests', () => {
 
   test('through emulator.fetch a reset is the TypeError of a fetch', async () => {
     emulator.injectFault('create', { reset: 'before-processing' })
-    const request = new Request(`${emulator.baseUrl}/api/subscriptions`, { method: 'POST' })
+    const request = new Request(emulator.baseUrl + createPath, { method: 'POST' })
     const refused = emulator.fetch(request)
     await expect(refused).rejects.toBeInstanceOf(TypeError)
     await expect(refused).rejects.toMatchObject({
@@ -88,7 +89,7 @@ describe('injected faults of requests', () => {
   test('through emulator.fetch a signal ends a delay, whatever is collected meanwhile', async () => {
     emulator.injectFault('create', { delayMs: 1_000_000 }, { times: 2 })
     const controller = new AbortController()
-    const url = `${emulator.baseUrl}/api/subscriptions`
+    const url = emulator.baseUrl + createPath
     const init = { method: 'POST', signal: controller.signal }
     const answers = [emulator.fetch(url, init), emulator.fetch(new Request(url, init))]
     await setImmediate()

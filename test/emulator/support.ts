@@ -3,6 +3,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { Emulator } from 'notification-subscriber/emulator'
 import { serving } from '../support/listen.js'
+import { createPath, routeOf, tokenPath } from '../support/routes.js'
 
 export interface Answer {
   status: number
@@ -47,10 +48,6 @@ export async function send(
   return { status: answer.statusCode, headers: answer.headers, body: await answer.body.text() }
 }
 
-export function tokenPath(emulator: Emulator): string {
-  return `/auth/realms/${emulator.domain}/protocol/openid-connect/token`
-}
-
 export function requestToken(
   emulator: Emulator,
   {
@@ -59,7 +56,7 @@ export function requestToken(
     contentType = form,
   }: { authorization?: string | null; body?: string; contentType?: string } = {},
 ): Promise<Answer> {
-  return send(emulator, 'POST', tokenPath(emulator), {
+  return send(emulator, 'POST', tokenPath(emulator.domain), {
     headers: { 'content-type': contentType, ...(authorization === null ? {} : { authorization }) },
     body,
   })
@@ -78,7 +75,7 @@ export function create(emulator: Emulator, subscription: Subscription = {}): Pro
     ...(recreate === undefined ? {} : { recreateIfExists: recreate }),
     ...subscription.fields,
   })
-  return send(emulator, 'POST', '/api/subscriptions', {
+  return send(emulator, 'POST', createPath, {
     headers: { authorization: apiAuthorization(emulator), 'content-type': form, ...subscription.headers },
     body: fields.toString(),
   })
@@ -97,14 +94,16 @@ export function update(
   body: string,
   headers: Record<string, string> = {},
 ): Promise<Answer> {
-  return send(emulator, 'PUT', `/api/subscriptions/${id}`, {
+  const { method, path } = routeOf('update', id)
+  return send(emulator, method, path, {
     headers: { authorization: apiAuthorization(emulator), 'content-type': form, ...headers },
     body,
   })
 }
 
 export function unsubscribe(emulator: Emulator, id: number): Promise<Answer> {
-  return send(emulator, 'DELETE', `/api/subscriptions/${id}`, {
+  const { method, path } = routeOf('unsubscribe', id)
+  return send(emulator, method, path, {
     headers: { authorization: apiAuthorization(emulator) },
   })
 }

@@ -5,6 +5,7 @@ import { createLoopbackCertificate } from '../../src/emulator/https/certificate.
 import { eventually } from '../support/eventually.js'
 import { failureOf, refused } from '../support/failure.js'
 import { baseUrl, type FakeService, fakeService, subscription, tokenUrl } from '../support/fake-service.js'
+import { routeOf } from '../support/routes.js'
 import { ScriptedServer } from '../support/scripted-server.js'
 import { auth } from '../support/secrets.js'
 
@@ -125,7 +126,7 @@ describe('the phase `answer`', () => {
     expect(error.phase).toBe('answer')
     expect(error.cause).toBeUndefined()
     expect(error.message).toBe(
-      `unsubscribe took longer than 300 ms: the request to ${baseUrl}/api/subscriptions/7 was sent and not answered. ` +
+      `unsubscribe took longer than 300 ms: the request to ${baseUrl}${routeOf('unsubscribe', 7).path} was sent and not answered. ` +
         'The server may be slow: try again later, or allow more time with `timeoutMs`.',
     )
     expect(service.calls[0]?.signal.aborted).toBe(true)
@@ -168,7 +169,7 @@ test('the phase `backoff` is that of the wait before another attempt', async () 
   const error = await call
   expect(error).toMatchObject({ phase: 'backoff', cause: { code: 'API', status: 503 } })
   expect(error.message).toMatch(
-    `unsubscribe took longer than 1500 ms: another attempt at ${baseUrl}/api/subscriptions/7 was about to follow. ` +
+    `unsubscribe took longer than 1500 ms: another attempt at ${baseUrl}${routeOf('unsubscribe', 7).path} was about to follow. ` +
       'Try again later, or allow more time with `timeoutMs`, or shorten the waits with `retry`. The last attempt before that failed: ',
   )
 })

@@ -5,6 +5,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
 import { failureOf } from '../support/failure.js'
 import { baseUrl, fakeService, subscription } from '../support/fake-service.js'
+import { routeOf } from '../support/routes.js'
 
 const limit = 1024 * 1024
 const auth = { getAccessToken: () => 'token' }
@@ -72,7 +73,7 @@ describe.each(Object.entries(transports))('over %s', (_name, transport) => {
   function clientAnswered(status: number, chunks: Answer['chunks'], headers: Answer['headers'] = {}) {
     const body = { read: 0, isLetGo: false }
     const requests: object[] = []
-    const routes = { unsubscribe: { path: '/api/{subscriptionId}/end?now=yes' } }
+    const routes = { unsubscribe: { method: 'DELETE', path: '/api/{subscriptionId}/end?now=yes' } } as const
     const options = { routes, ...transport({ status, headers, chunks, body, requests }) }
     const client = fakeService().client({ auth, fetch: undefined, retry: false, ...options })
     return { client, requests, body }
@@ -91,7 +92,7 @@ describe.each(Object.entries(transports))('over %s', (_name, transport) => {
     expect(requests).toEqual([
       { url: `${baseUrl}/api/7/end?now=yes`, method: 'DELETE', headers, body: null },
       {
-        url: `${baseUrl}/api/subscriptions/7`,
+        url: baseUrl + routeOf('update', 7).path,
         method: 'PUT',
         headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded' },
         body: 'token=a+b',

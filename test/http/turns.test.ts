@@ -8,6 +8,7 @@ import { deferred } from '../support/deferred.js'
 import { failureOf } from '../support/failure.js'
 import { fakeService, subscription, tokenAnswer } from '../support/fake-service.js'
 import { serving } from '../support/listen.js'
+import { routeOf } from '../support/routes.js'
 
 afterEach(() => void vi.useRealTimers())
 
@@ -97,7 +98,7 @@ describe('a call that waits for its turn', () => {
       service.answers.shift()?.()
       await vi.waitFor(() => expect(service.paths).toHaveLength(limit + further))
     }
-    expect(service.paths.slice(limit).map((path) => path?.split('/').at(-1))).toEqual(['32', '33', '34'])
+    expect(service.paths.slice(limit)).toEqual([32, 33, 34].map((id) => routeOf('unsubscribe', id).path))
     expect(closed).not.toHaveBeenCalled()
     for (const answer of service.answers) answer()
     await Promise.all([...calls, closing])
@@ -118,7 +119,7 @@ describe('a call that waits for its turn', () => {
     expect(await late).toMatchObject({ code: 'TIMEOUT', phase: 'connection' })
     expect(service.paths).toHaveLength(limit)
     service.answers.shift()?.()
-    await vi.waitFor(() => expect(service.paths.at(-1)).toMatch(/99$/))
+    await vi.waitFor(() => expect(service.paths.at(-1)).toBe(routeOf('unsubscribe', 99).path))
     for (const answer of service.answers) answer()
     await Promise.all([...first, last])
     expect(onResponse).not.toHaveBeenCalled()

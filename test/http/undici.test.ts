@@ -14,6 +14,7 @@ import { baseUrl, subscription } from '../support/fake-service.js'
 import { collectGarbage } from '../support/heap.js'
 import { listen } from '../support/listen.js'
 import { recordingLogger } from '../support/recording-logger.js'
+import { createPath } from '../support/routes.js'
 import { undici8 } from '../support/undici8.js'
 
 const auth = { getAccessToken: () => 'token' }
@@ -34,7 +35,7 @@ function clientOn(answer: () => Partial<DispatchedAnswer>, more: object = {}) {
 }
 
 function clientWith(dispatcher: DispatcherLike): NotificationClient {
-  const routes = { unsubscribe: { path: '/api/{subscriptionId}/end?now=yes' } }
+  const routes = { unsubscribe: { method: 'DELETE', path: '/api/{subscriptionId}/end?now=yes' } } as const
   return new NotificationClient({ baseUrl, auth, dispatcher, routes, retry: false })
 }
 
@@ -52,7 +53,7 @@ test.each<{ version: number; mock: Mock }>([
 ])(
   'a mock of undici $version without an interceptor for a request is named, proves that nothing was sent, and is asked once',
   async ({ mock }) => {
-    mock.get(baseUrl).intercept({ method: 'PUT', path: '/api/subscriptions' }).reply(201)
+    mock.get(baseUrl).intercept({ method: 'PUT', path: createPath }).reply(201)
     mock.disableNetConnect()
     const { lines, ...logger } = recordingLogger()
     const client = new NotificationClient({ baseUrl, auth, dispatcher: mock, logger })

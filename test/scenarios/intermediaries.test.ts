@@ -11,7 +11,8 @@ import { intermediaryOf } from '../../src/http/intermediary.js'
 import { sendRequest } from '../../src/keeper/request.js'
 import { call } from '../cli/support.js'
 import { failureOf } from '../support/failure.js'
-import { type FakeService, fakeService, subscription } from '../support/fake-service.js'
+import { baseUrl, type FakeService, fakeService, subscription } from '../support/fake-service.js'
+import { createPath, routeOf } from '../support/routes.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
 let service: FakeService
@@ -123,7 +124,10 @@ describe('what a product in between has made', () => {
 })
 
 test.each(madeByServices)('what a service has made counts: $name', async (shape) => {
-  service.onCall = ({ method }) => answer({ ...shape, status: { POST: 409, DELETE: 404 }[method] ?? 403 })
+  const end = baseUrl + routeOf('unsubscribe', 1).path
+  const statuses: Record<string, number> = { [baseUrl + createPath]: 409, [end]: 404 }
+  service.onCall = ({ method, url }) =>
+    answer({ ...shape, status: method === 'PUT' ? 403 : (statuses[url] ?? 500) })
   expect(await failureOf(client.createSubscription(subscription))).toMatchObject({
     code: 'SUBSCRIPTION_CONFLICT',
     intermediary: undefined,

@@ -5,6 +5,7 @@ import { Agent, MockAgent, setGlobalDispatcher } from 'undici'
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { failureOf } from '../support/failure.js'
 import { subscription } from '../support/fake-service.js'
+import { createPath } from '../support/routes.js'
 
 let emulator: Emulator
 beforeEach(async () => {
@@ -22,10 +23,10 @@ test('emulator.fetch is a fetch: of text, URL and Request, without its emulator,
   for (const input of [address, new URL(address), new Request(address)]) {
     expect((await fetch(input, { method: 'PUT', body: 'x' })).status).toBe(404)
   }
-  expect((await fetch(`${baseUrl}/api/subscriptions`)).status).toBe(405)
+  expect((await fetch(baseUrl + createPath)).status).toBe(405)
   expect(emulator.requests).toMatchObject([
     ...[1, 2, 3].map(() => ({ method: 'PUT', path: '/nothing?x=1', body: 'x' })),
-    { method: 'GET', path: '/api/subscriptions' },
+    { method: 'GET', path: createPath },
   ])
   const reason = new Error('mine')
   await expect(fetch(address, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)

@@ -2,6 +2,7 @@
 import { ConfigurationError, NotificationClient, type Route, type Routes } from 'notification-subscriber'
 import { describe, expect, test } from 'vitest'
 import { baseUrl, credentials, fakeService } from '../support/fake-service.js'
+import { routeOf } from '../support/routes.js'
 
 function problemsOf(routes: unknown): string[] {
   try {
@@ -65,8 +66,8 @@ describe('what is sent', () => {
     [
       'by another method',
       { unsubscribe: { method: 'POST' }, update: { method: 'PATCH' } },
-      ['POST', '/api/subscriptions/-7', '', ''],
-      ['PATCH', '/api/subscriptions/-7', form, 'token=a+b'],
+      ['POST', routeOf('unsubscribe', -7).path, '', ''],
+      ['PATCH', routeOf('update', -7).path, form, 'token=a+b'],
     ],
     [
       'with the id elsewhere in the path, or in its query',
@@ -89,7 +90,7 @@ describe('what is sent', () => {
     [
       'with the id in JSON',
       {
-        unsubscribe: { path: '/end', idField: 'id', format: 'json' },
+        unsubscribe: { method: 'DELETE', path: '/end', idField: 'id', format: 'json' },
         update: { path: '/token', idField: 'id', format: 'json' },
       },
       ['DELETE', '/end', json, '{"id":-7}'],
@@ -97,8 +98,11 @@ describe('what is sent', () => {
     ],
     [
       'with the changed values in JSON',
-      { update: { method: 'POST', path: '/{subscriptionId}', format: 'json' } },
-      ['DELETE', '/api/subscriptions/-7', '', ''],
+      {
+        unsubscribe: { method: 'GET' },
+        update: { method: 'POST', path: '/{subscriptionId}', format: 'json' },
+      },
+      ['GET', routeOf('unsubscribe', -7).path, '', ''],
       ['POST', '/-7', json, '{"token":"a b"}'],
     ],
   ])('%s', async (_name, routes, unsubscribe, update) => {

@@ -3,8 +3,9 @@ import type { NotificationClient } from 'notification-subscriber'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { failureOf } from '../support/failure.js'
 import { baseUrl, type FakeService, fakeService, subscription } from '../support/fake-service.js'
+import { createPath, routeOf } from '../support/routes.js'
 
-const url = `${baseUrl}/api/subscriptions`
+const url = baseUrl + createPath
 
 let service: FakeService
 beforeEach(() => {
@@ -184,12 +185,14 @@ describe('other answers', () => {
 })
 
 describe.each([
-  ['unsubscribe', (client: NotificationClient) => client.unsubscribe(7)],
+  ['unsubscribe', 'unsubscribe', (client: NotificationClient) => client.unsubscribe(7)],
   [
     'updateSubscriptionParameters',
+    'update',
     (client: NotificationClient) => client.updateSubscriptionParameters(7, { parameters: { token: 'x' } }),
   ],
-])('%s', (_name, call) => {
+] as const)('%s', (_name, operation, call) => {
+  const url = baseUrl + routeOf(operation, 7).path
   const page = '<!doctype html><title>Not Found</title>'
 
   test('an error status is that of the last answer, also after a lost one', async () => {
@@ -202,7 +205,7 @@ describe.each([
     '%i (%s) is a SubscriptionNotFoundError',
     async (status, body) => {
       answer(() => new Response(body, { status }))
-      const missing = { code: 'SUBSCRIPTION_NOT_FOUND', status, subscriptionId: 7, body, url: `${url}/7` }
+      const missing = { code: 'SUBSCRIPTION_NOT_FOUND', status, subscriptionId: 7, body, url }
       await expect(call(service.client())).rejects.toMatchObject(missing)
     },
   )
@@ -217,7 +220,7 @@ describe.each([
   ])('a 200 with %j is no success', async (body, message) => {
     answer(() => new Response(body, { status: 200 }))
     const issues = [{ path: [], message }]
-    const refused = { code: 'RESPONSE_VALIDATION', status: 200, body, issues, url: `${url}/7` }
+    const refused = { code: 'RESPONSE_VALIDATION', status: 200, body, issues, url }
     await expect(call(service.client())).rejects.toMatchObject(refused)
   })
 

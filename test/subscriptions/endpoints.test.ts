@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { deferred } from '../support/deferred.js'
 import { failureOf } from '../support/failure.js'
 import { baseUrl, type FakeService, fakeService, subscription } from '../support/fake-service.js'
+import { routeOf } from '../support/routes.js'
 
 let service: FakeService
 beforeEach(() => {
@@ -42,12 +43,11 @@ describe('the request (docs/service.md, Endpoints)', () => {
 })
 
 describe('unsubscribe (docs/service.md, Assumed)', () => {
-  test('is a DELETE without a body', async () => {
+  test('has no body', async () => {
     service.onCall = () => new Response(null, { status: 204 })
     expect(await service.client().unsubscribe(42)).toBeUndefined()
-    expect(service.calls).toMatchObject([
-      { method: 'DELETE', url: `${baseUrl}/api/subscriptions/42`, body: '' },
-    ])
+    const { method, path } = routeOf('unsubscribe', 42)
+    expect(service.calls).toMatchObject([{ method, url: baseUrl + path, body: '' }])
     expect(service.calls[0]?.headers.get('authorization')).toBe('Bearer token-1')
   })
 
@@ -112,7 +112,11 @@ test('updateSubscriptionParameters (docs/service.md, Rules) is a PUT with the pa
       .client()
       .updateSubscriptionParameters(7, { parameters: { token: 'next' }, headers: { UserData: 'x' } })
     const [call] = service.calls
-    expect(call).toMatchObject({ method: 'PUT', url: `${baseUrl}/api/subscriptions/7`, body: 'token=next' })
+    expect(call).toMatchObject({
+      method: 'PUT',
+      url: baseUrl + routeOf('update', 7).path,
+      body: 'token=next',
+    })
     expect(call?.headers.get('content-type')).toBe('application/x-www-form-urlencoded')
     expect(call?.headers.get('userdata')).toBe('x')
   }

@@ -1,5 +1,6 @@
 /** The two servers behind a `fetch` that never leaves the process: each call is recorded, each answer scripted. */
 import { type FetchLike, NotificationClient, type NotificationClientOptions } from 'notification-subscriber'
+import { tokenPath } from './routes.js'
 
 export const baseUrl = 'https://notifications.example.com'
 export const credentials = {
@@ -8,7 +9,7 @@ export const credentials = {
   clientId: 'subscriber',
   clientSecret: 'c1ient-s3cret',
 }
-export const tokenUrl = `${credentials.authUrl}/auth/realms/acme/protocol/openid-connect/token`
+export const tokenUrl = credentials.authUrl + tokenPath()
 
 export const subscription = {
   notificationTypes: ['behavioral'],

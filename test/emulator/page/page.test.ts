@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createPath } from '../../support/routes.js'
 import {
   apiAuthorization,
   create,
@@ -162,7 +163,7 @@ describe('secrets', () => {
     emulator.injectFault('callback', { status: 401 })
     await emulator.notify(lowEnergy)
     await update(emulator, 1, '{"token":"hush"}', { 'content-type': 'application/json' })
-    await send(emulator, 'POST', '/api/subscriptions', { body: 'token=hush' })
+    await send(emulator, 'POST', createPath, { body: 'token=hush' })
     emulator.injectFault('token', { malformedBody: true })
     await requestToken(emulator)
     // Whole and half: `{"access_token":"…`
@@ -245,7 +246,7 @@ test('10,000 subscriptions are a page of 300 rows, and the filter finds each', a
       'content-type': 'application/x-www-form-urlencoded',
       authorization: `Basic ${Buffer.from(`${emulator.username}:${emulator.password}`).toString('base64')}`,
     }
-    await emulator.fetch(`${emulator.baseUrl}/api/subscriptions`, { method: 'POST', headers, body })
+    await emulator.fetch(emulator.baseUrl + createPath, { method: 'POST', headers, body })
   }
   const page = await source()
   expect(page).toContain('Active 10000')

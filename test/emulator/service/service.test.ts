@@ -1,6 +1,7 @@
 import { NotificationClient, type Routes } from 'notification-subscriber'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createPath, routeOf } from '../../support/routes.js'
 import { type Answer, apiAuthorization, create, created, form, send } from '../support.js'
 
 let emulator: Emulator
@@ -14,15 +15,15 @@ const refusalOf = ({ status, body }: Answer) => [status, JSON.parse(body)]
 
 describe('paths and methods (docs/service.md, Endpoints)', () => {
   test.each([
-    ['GET', '/api/subscriptions', 'POST'],
-    ['DELETE', '/api/subscriptions', 'POST'],
-    ['GET', '/api/subscriptions/1', 'PUT, DELETE'],
-    ['POST', '/api/subscriptions/1', 'PUT, DELETE'],
+    ['GET', createPath, 'POST'],
+    ['DELETE', createPath, 'POST'],
+    ['GET', routeOf('update', 1).path, expect.stringContaining('PUT')],
+    ['PATCH', routeOf('unsubscribe', 1).path, expect.stringContaining(routeOf('unsubscribe', 1).method)],
   ])('%s %s is 405 with Allow: %s', async (method, path, allow) => {
     const answer = await send(emulator, method, path)
-    const message = `Only ${allow} is allowed here`
+    expect(answer.headers.allow).toEqual(allow)
+    const message = `Only ${answer.headers.allow} is allowed here`
     expect(refusalOf(answer)).toEqual([405, { error: 'method_not_allowed', message }])
-    expect(answer.headers.allow).toBe(allow)
   })
 
   test.each([
@@ -60,7 +61,7 @@ describe('the size of a body', () => {
       [1024 * 1024 + 1, 413],
     ] as const) {
       const body = 'x'.repeat(size)
-      expect((await send(emulator, 'POST', '/api/subscriptions', { body })).status).toBe(status)
+      expect((await send(emulator, 'POST', createPath, { body })).status).toBe(status)
     }
   })
 
@@ -73,7 +74,7 @@ describe('the size of a body', () => {
         controller.enqueue(new TextEncoder().encode('x'.repeat(400 * 1024)))
       },
     })
-    const request = new Request(`${fresh.baseUrl}/api/subscriptions`, {
+    const request = new Request(fresh.baseUrl + createPath, {
       method: 'POST',
       body,
       duplex: 'half',
@@ -151,13 +152,10 @@ describe('the option `routes`: a service whose unsubscribe and update are elsewh
     const id = await created(emulator, { fields: { token: '1' } })
     const before = [...emulator.subscriptions]
     const headers = { authorization: apiAuthorization(emulator), 'content-type': form }
-    for (const [method, path] of [
-      ['DELETE', `/api/subscriptions/${id}`],
-      ['PUT', `/api/subscriptions/${id}`],
-      ['POST', '/end'],
-      ['POST', `/end?id=${id}&v=2`],
-      ['POST', '/change/x'],
-    ] as const) {
+    for (const { method, path } of [
+      ...[routeOf('unsubscribe', id), routeOf('update', id), { method: 'POST', path: '/end' }],
+      ...[`/end?id=${id}&v=2`, '/change/x'].map((path) => ({ method: 'POST', path })),
+    ]) {
       expect((await send(emulator, method, path, { headers, body: 'token=2' })).status).toBe(404)
     }
     const answer = await send(emulator, 'DELETE', `/end?id=${id}`, { headers })
@@ -184,10 +182,10 @@ describe('the option `routes`: a service whose unsubscribe and update are elsewh
     'where %s is expected, a body of %s that is %j is answered %i',
     async (format, type, body, status) => {
       await using emulator = await startEmulator({
-        routes: { unsubscribe: { path: end, idField: 'id', format } },
+        routes: { unsubscribe: { method: 'POST', path: end, idField: 'id', format } },
       })
       const headers = { authorization: apiAuthorization(emulator), 'content-type': type }
-      expect((await send(emulator, 'DELETE', end, { headers, body })).status).toBe(status)
+      expect((await send(emulator, 'POST', end, { headers, body })).status).toBe(status)
     },
   )
 

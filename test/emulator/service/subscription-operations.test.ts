@@ -1,6 +1,7 @@
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { expectPage } from '../../support/message-page.js'
+import { createPath, routeOf } from '../../support/routes.js'
 import {
   type Answer,
   accessToken,
@@ -117,7 +118,7 @@ describe('the create request (docs/service.md, Endpoints)', () => {
     expect(refusalOf(json)).toEqual([415, { error: 'unsupported_media_type', message }])
     const headers = { 'content-type': 'Application/X-WWW-Form-Urlencoded ; charset=utf-8' }
     expect((await create(emulator, { url, headers })).status).toBe(201)
-    const none = await send(emulator, 'POST', '/api/subscriptions', {
+    const none = await send(emulator, 'POST', createPath, {
       headers: { authorization: apiAuthorization(emulator) },
       body: 'a=1',
     })
@@ -127,7 +128,7 @@ describe('the create request (docs/service.md, Endpoints)', () => {
   test('takes a field without an equals sign, and leaves out what is between two ampersands', async () => {
     const headers = { authorization: apiAuthorization(emulator), 'content-type': form }
     const fields = `&notification_type=behavioral&username=a&&callback_url=${encodeURIComponent(url)}&flag&`
-    expect((await send(emulator, 'POST', '/api/subscriptions', { headers, body: fields })).status).toBe(201)
+    expect((await send(emulator, 'POST', createPath, { headers, body: fields })).status).toBe(201)
     expect(emulator.subscriptions.at(-1)?.parameters).toEqual({ flag: '' })
   })
 
@@ -237,10 +238,9 @@ describe('forms that are answered 400', () => {
       expect([name, answer.status, error]).toEqual([name, 400, 'invalid_request'])
       messages[name] = message
     }
-    for (const [name, body] of Object.entries(creates))
-      await refused(name, 'POST', '/api/subscriptions', body)
+    for (const [name, body] of Object.entries(creates)) await refused(name, 'POST', createPath, body)
     for (const [name, body] of Object.entries(updates)) {
-      await refused(`update: ${name}`, 'PUT', `/api/subscriptions/${id}`, body)
+      await refused(`update: ${name}`, 'PUT', routeOf('update', id).path, body)
     }
     await expectPage('emulator-refusals', messages)
     expect(emulator.subscriptions).toEqual(before)

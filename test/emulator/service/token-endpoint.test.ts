@@ -2,7 +2,8 @@ import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { type Emulator, type EmulatorOptions, startEmulator } from 'notification-subscriber/emulator'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { expectPage } from '../../support/message-page.js'
-import { accessToken, basic, form, requestToken, send, tokenPath } from '../support.js'
+import { createPath, routeOf, tokenPath } from '../../support/routes.js'
+import { accessToken, basic, form, requestToken, send } from '../support.js'
 
 let emulator: Emulator
 beforeAll(async () => {
@@ -14,7 +15,8 @@ afterEach(() => void vi.useRealTimers())
 async function statusWith(emulator: Emulator, authorization?: string): Promise<number> {
   // Unsubscribing something that does not exist: 404 with good credentials, 401 with others.
   const headers = authorization === undefined ? {} : { authorization }
-  return (await send(emulator, 'DELETE', '/api/subscriptions/999', { headers })).status
+  const { method, path } = routeOf('unsubscribe', 999)
+  return (await send(emulator, method, path, { headers })).status
 }
 
 describe('the token endpoint (docs/service.md, Endpoints)', () => {
@@ -82,8 +84,7 @@ describe('the token endpoint (docs/service.md, Endpoints)', () => {
       null,
     ]
     for (const authorization of wrong) {
-      const path = `/auth/realms/${encodeURIComponent(emulator.domain)}/protocol/openid-connect/token`
-      const answer = await send(emulator, 'POST', path, {
+      const answer = await send(emulator, 'POST', tokenPath(emulator.domain), {
         headers: { 'content-type': form, ...(authorization === null ? {} : { authorization }) },
         body: 'grant_type=client_credentials',
       })
@@ -117,16 +118,16 @@ describe('the token endpoint (docs/service.md, Endpoints)', () => {
     await using emulator = await startEmulator({ domain: 'acme+' })
     expect((await requestToken(emulator)).status).toBe(200)
     for (const other of ['other', 'acme ', '%zz']) {
-      const path = tokenPath(emulator).replace('acme+', encodeURI(other).replace('%25', '%'))
+      const path = tokenPath('X').replace('X', encodeURI(other).replace('%25', '%'))
       const answer = await send(emulator, 'POST', path, { headers: { 'content-type': form } })
       expect([answer.status, JSON.parse(answer.body)]).toEqual([
         404,
         { error: 'not_found', error_description: 'There is no such domain' },
       ])
     }
-    const get = await send(emulator, 'GET', tokenPath(emulator))
+    const get = await send(emulator, 'GET', tokenPath(emulator.domain))
     expect([get.status, get.headers.allow]).toEqual([405, 'POST'])
-    const trace = await send(emulator, 'TRACE', tokenPath(emulator))
+    const trace = await send(emulator, 'TRACE', tokenPath(emulator.domain))
     expect([trace.status, trace.headers.allow]).toEqual([405, 'POST'])
     expect(emulator.requests.at(-1)).toMatchObject({ method: 'TRACE', operation: 'unknown', status: 405 })
   })
@@ -175,7 +176,7 @@ describe('authorization of subscription calls (docs/service.md, Authentication)'
     ['Basic nonsense', 'Bearer realm="notifications", Basic realm="notifications"'],
     ['', 'Bearer realm="notifications", Basic realm="notifications"'],
   ])('names both schemes to "%s"', async (authorization, expected) => {
-    const answer = await send(emulator, 'DELETE', '/api/subscriptions/1', { headers: { authorization } })
+    const answer = await send(emulator, 'POST', createPath, { headers: { authorization } })
     expect(answer.headers['www-authenticate']).toBe(expected)
   })
 
