@@ -2,6 +2,7 @@
 import { Agent, fetch } from 'undici'
 import type { NotifyAnswer } from '../emulator/page/actions.js'
 import { serverAt } from '../emulator/page/identity.js'
+import { notInTls } from '../emulator/words.js'
 import type { Issue } from '../errors.js'
 import { isUnauthorized } from '../shared/statuses.js'
 import { excerpt, messageOf } from '../shared/text.js'
@@ -78,7 +79,7 @@ function print(terminal: Terminal, answer: NotifyAnswer, pageUrl: string): void 
   }
   if (results.some(({ status }) => status !== undefined && isUnauthorized(status))) {
     terminal.line("  → See callback.refused in the receiver's log")
-  } else if (results.some(({ error }) => error?.includes('certificate'))) {
+  } else if (results.some(({ error }) => error?.includes('certificate') && !error.startsWith(notInTls))) {
     terminal.line('  → To trust the certificate, start the emulator with --callback-ca')
   } else if (results.length > 0) {
     terminal.line(`  → What was sent and answered: ${pageUrl}`)
@@ -89,7 +90,7 @@ function print(terminal: Terminal, answer: NotifyAnswer, pageUrl: string): void 
   terminal.line(
     subscribed.length > 0
       ? '  Subscribed are:'
-      : '  There is no subscription at all: start your app, so that it subscribes.',
+      : '  There is no subscription at all: start your app, or run npx notification-subscriber receive, which prints how to subscribe.',
   )
   for (const { subscriptionId, usernames, notificationTypes: types } of subscribed) {
     terminal.line(`    ${subscriptionId}  ${excerpt(usernames.join(', '), 60)}: ${types.join(', ')}`)

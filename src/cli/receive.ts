@@ -48,7 +48,7 @@ export async function receive(flags: ReceiveFlags, { terminal, env }: CommandCon
   const interrupted = untilInterrupted()
   server.listen(flags.port, '127.0.0.1')
   await once(server, 'listening').catch((error) => {
-    throw new UsageError(`--port ${flags.port} cannot be listened on: ${messageOf(error)}`)
+    throw new UsageError(`--port ${flags.port} cannot be listened on, name another: ${messageOf(error)}`)
   })
   const { port } = Object(server.address())
   const url = `http://localhost:${port}/`

@@ -195,7 +195,7 @@ export class Reconciliation {
     const { username } = this.#user
     await users.remove(this.#user)
     problems.removeUser(username)
-    reporter.log('debug', { event: 'user.removed', username }, 'A user who left the roster was removed')
+    reporter.log('debug', { event: 'user.removed', username }, 'A user was removed')
     return { kind: 'removed', againMs: 0 }
   }
 
