@@ -30,22 +30,6 @@ test('README.md names every entry point, and docs/index.md every page', () => {
   for (const file of rest) expect(textOf('docs/index.md')).toContain(`](${file})`)
 })
 
-test('docs/client.md names the reserved names of parameters and of headers, each as it is', () => {
-  const [list = ''] = /These names are reserved.*?`user-agent`\./s.exec(textOf('docs/client.md')) ?? []
-  const [both = [], fields = [], sent = []] = list
-    .split(/^ {2}- /m)
-    .slice(1)
-    .map((part) => [...part.matchAll(/`([\w-]+)`/g)].map(([, name = '']) => name))
-  const names = [...both, ...fields, ...sent]
-  const refused = (kind: 'parameters' | 'headers') => {
-    const input = { [kind]: Object.fromEntries(names.map((name) => [name, 'x'])) }
-    const { error } = client.updateSubscriptionParametersInputSchema.safeParse(input)
-    return [...new Set(error?.issues.map(({ path }) => path[1]))]
-  }
-  expect(refused('parameters')).toEqual([...both, ...fields])
-  expect(refused('headers')).toEqual([...both, ...sent])
-})
-
 describe('the tables of the pages', () => {
   test.each<[page: string, names: readonly string[]]>([
     [
