@@ -63,7 +63,7 @@ describe('the tables of the pages', () => {
     for (const [name] of errors) {
       const code =
         name === 'ApiError' ? 'API' : name.replace(/Error$/, '').replace(/(?<=[a-z])(?=[A-Z])/g, '_')
-      expect(rows).toContainEqual(expect.stringContaining(`| \`${code.toUpperCase()}\` | \`${name}\` |`))
+      expect(rows).toContainEqual(expect.stringContaining(`| \`${code.toUpperCase()}\` \`${name}\` |`))
     }
   })
 })
