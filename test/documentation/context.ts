@@ -38,6 +38,7 @@ export declare const privateKey: KeyObject
 export declare const store: KeyValueStore
 export declare const subscriptionId: number
 export declare const wanted: CreateSubscriptionInput
+export declare const inputs: readonly CreateSubscriptionInput[]
 export declare const auth: Auth
 
 // Of the receiver.
