@@ -20,7 +20,7 @@ import type {
   NotificationClient,
 } from 'notification-subscriber'
 import type { Emulator } from 'notification-subscriber/emulator'
-import type { SubscriptionKeeper } from 'notification-subscriber/keeper'
+import type { SubscriptionKeeper, SubscriptionKeeperOptions } from 'notification-subscriber/keeper'
 import type { DeliverySpool } from 'notification-subscriber/spool'
 import type { DeliveryReceiver, Notification, NotificationHandler } from 'notification-subscriber/webhooks'
 import type { Logger as WinstonLogger } from 'winston'
@@ -56,6 +56,7 @@ export declare const queue: { add(item: object): Promise<void> }
 
 // Of the keeper.
 export declare const keeper: SubscriptionKeeper
+export declare const keeperOptions: SubscriptionKeeperOptions
 export declare const redisClient: Redis
 export declare const winstonLogger: WinstonLogger
 export declare const crm: { agents(): Promise<string[]> }
