@@ -23,7 +23,7 @@ const documentation = [
 /** Tests that spend their time in waiting: for processes of their own, or for a disk. */
 const processes = [
   'test/cli/**/*.test.ts',
-  'test/spool/{killed,synced,folder,lock,full-disk,deliverer,poison}.test.ts',
+  'test/spool/{killed,folder,lock,full-disk,deliverer,poison}.test.ts',
   'test/scenarios/no-code-generation.test.ts',
 ]
 

@@ -6,9 +6,9 @@ import { ConfigurationError, NotificationError } from '../errors.js'
 import { messageOf } from '../shared/text.js'
 import { formatIssues } from '../shared/validation.js'
 import { type DeadLetter, letterIn } from '../spool/dead-letters.js'
-import { openFolder } from '../spool/delivery-spool.js'
 import { ifGone } from '../spool/folder.js'
 import { parseName, placesIn } from '../spool/format.js'
+import { openStore } from '../spool/spool-store.js'
 import { parseDelivery } from '../webhooks/parse.js'
 import { type CommandContext, CommandFailure, UsageError } from './command.js'
 import type { Terminal } from './terminal.js'
@@ -88,13 +88,12 @@ function print(terminal: Terminal, { id, receivedAt, reason, issues, error, body
 
 async function change(path: string, action: string, id: number): Promise<void> {
   try {
-    const { store, lock } = await openFolder({ path })
+    const store = await openStore({ path })
     try {
       await (action === 'retry' ? store.retry(id, parseDelivery) : store.letters.remove(id))
-      await store.close()
     } finally {
       // If an earlier process ended unexpectedly, the next one still has to know.
-      await lock.release(lock.inFlightBefore)
+      await store.close(store.lock.inFlightBefore)
     }
   } catch (error) {
     if (!(error instanceof NotificationError)) throw error

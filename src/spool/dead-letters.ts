@@ -1,6 +1,5 @@
 /** Dead letters: one file each, with the body in its first line and the reason in its second. */
 import { InvalidDeliveryError, type Issue, SpoolError } from '../errors.js'
-import { parseJson } from '../shared/validation.js'
 import { bytesOf, isBytes, jsonOf } from '../webhooks/body.js'
 import type { SpoolFolder } from './folder.js'
 import type { EntryContent, FileFields } from './format.js'
@@ -59,14 +58,6 @@ export class DeadLetters {
     if (fields.kind !== 'invalid') this.keptBytes += diskBytesOf(fields.size)
   }
 
-  /** @returns what was counted */
-  #forget(id: number): FileFields | undefined {
-    const fields = this.#letters.get(id)
-    this.#letters.delete(id)
-    if (fields && fields.kind !== 'invalid') this.keptBytes -= diskBytesOf(fields.size)
-    return fields
-  }
-
   /** Keeps a letter. That of a kept delivery has its JSON text, and is never dropped. @throws `SpoolError` */
   async add(kind: FileFields['kind'], entry: EntryContent, details: LetterDetails): Promise<void> {
     const { id, receivedAt } = entry
@@ -100,24 +91,26 @@ export class DeadLetters {
     const name = nameOf(fields)
     const { letter, damagedAt } = letterIn(await this.#folder.read(name), fields)
     if (letter !== undefined) return letter
-    await this.#folder.keepDamaged(name)
-    // Not if it was discarded meanwhile, or another reader found it damaged.
-    if (this.#forget(id)) this.#folder.reports.damaged(name, damagedAt)
+    // Not if it was discarded meanwhile.
+    const isDamaged = await this.remove(id, () => this.#folder.keepDamaged(name))
+    if (isDamaged) this.#folder.reports.damaged(name, damagedAt)
     return undefined
   }
 
   /** Removes a letter after `first`. Resolves with whether the letter existed. If two calls race, one wins. */
   async remove(id: number, first: () => Promise<void> = async () => {}): Promise<boolean> {
-    const fields = this.#forget(id)
+    const fields = this.#letters.get(id)
     if (fields === undefined) return false
+    this.#letters.delete(id)
     try {
       await first()
       await this.#folder.remove(nameOf(fields))
-      return true
     } catch (error) {
-      this.track(fields)
+      this.#letters.set(id, fields)
       throw error
     }
+    if (fields.kind !== 'invalid') this.keptBytes -= diskBytesOf(fields.size)
+    return true
   }
 }
 
@@ -132,13 +125,10 @@ export function letterIn(bytes: Buffer, fields: FileFields): { letter?: StoredLe
   }
   const details: LetterDetails = JSON.parse(second.text)
   const { id, kind, oldestAt: receivedAt } = fields
-  const body = kind === 'invalid' ? bodyIn(first.text) : first.text
+  const kept: { body?: unknown; base64?: string } =
+    kind === 'invalid' ? JSON.parse(first.text) : { body: first.text }
+  const body = kept.base64 === undefined ? kept.body : Buffer.from(kept.base64, 'base64')
   const { bodyText } = new InvalidDeliveryError('', { issues: [], body })
   const reason = kind === 'stuck' ? 'stuck' : 'invalid'
   return { letter: { id, receivedAt, body, bodyText, reason, ...details, traceparent: first.traceparent } }
-}
-
-function bodyIn(text: string): unknown {
-  const { body, base64 } = Object(parseJson(text))
-  return typeof base64 === 'string' ? Buffer.from(base64, 'base64') : body
 }

@@ -7,7 +7,8 @@ import { channelFor, traced } from '../shared/tracing.js'
 import { type DeliveryParser, namesOf } from '../webhooks/parse.js'
 import type { Delivery, PayloadSchemas } from '../webhooks/schemas.js'
 import type { Entry } from './segment.js'
-import type { DeliveryAttempt, DeliverySpoolOptions, SpoolReports, StuckDelivery } from './spool-options.js'
+import type { StuckDelivery } from './spool-options.js'
+import { type DeliveryAttempt, type DeliverySpoolOptions, defaultConcurrency } from './spool-options.js'
 import type { SpoolStore } from './spool-store.js'
 
 /** Failures are reported to `onStuck` from this one on, once in an interval. */
@@ -26,8 +27,7 @@ const channel = channelFor('deliver')
 export class Deliverer<Payloads extends PayloadSchemas> {
   readonly #store: SpoolStore
   readonly #parser: Pick<DeliveryParser<Payloads>, 'safeParse'>
-  readonly #reports: SpoolReports
-  readonly #options: Pick<DeliverySpoolOptions<Payloads>, 'deliver' | 'deliverTimeoutMs' | 'onStuck'>
+  readonly #options: DeliverySpoolOptions<Payloads>
   readonly #concurrency: number
   /** How many deliveries an earlier process may have ended with: so many are delivered one at a time first. */
   #inFlightBefore: number
@@ -52,17 +52,13 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   constructor(
     store: SpoolStore,
     parser: Pick<DeliveryParser<Payloads>, 'safeParse'>,
-    reports: SpoolReports,
-    options: Pick<DeliverySpoolOptions<Payloads>, 'deliver' | 'deliverTimeoutMs' | 'onStuck'>,
-    concurrency: number,
-    inFlightBefore: number,
+    options: DeliverySpoolOptions<Payloads>,
   ) {
     this.#store = store
     this.#parser = parser
-    this.#reports = reports
     this.#options = options
-    this.#concurrency = concurrency
-    this.#inFlightBefore = inFlightBefore
+    this.#concurrency = options.concurrency ?? defaultConcurrency
+    this.#inFlightBefore = store.lock.inFlightBefore
   }
 
   /** Call it after keeping a delivery: looks for work soon, once per turn of the event loop. */
@@ -98,12 +94,11 @@ export class Deliverer<Payloads extends PayloadSchemas> {
 
   #wakeUpAt(at: number): void {
     clearTimeout(this.#timer)
-    const waitMs = at - this.#store.now()
-    if (waitMs < Number.POSITIVE_INFINITY && !this.#isStopped)
-      this.#timer = setTimeout(() => this.wakeUp(), waitMs)
+    if (at === Number.POSITIVE_INFINITY || this.#isStopped) return
+    this.#timer = setTimeout(() => this.wakeUp(), at - this.#store.now())
   }
 
-  /** Delivers what may have ended an earlier process. Each attempt is counted before it begins. */
+  /** Delivers what may have ended an earlier process. */
   async #deliverOneAtATime(): Promise<void> {
     while (this.#inFlightBefore > 0 && !this.#isStopped) {
       const entry = await this.#store.takeNew()
@@ -174,7 +169,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     this.#failures = 0
     const durationMs = Math.round(performance.now() - startedAt)
     const fields = { attempt, durationMs, receivedAt: entry.receivedAt, ...namesOf(data) }
-    this.#reports.toLogger('debug', { event: 'spool.delivered', ...fields }, 'Delivered')
+    this.#store.folder.reports.toLogger('debug', { event: 'spool.delivered', ...fields }, 'Delivered')
     await this.#store.remove(entry)
   }
 
@@ -183,18 +178,18 @@ export class Deliverer<Payloads extends PayloadSchemas> {
       return this.#store.postpone(entry)
     const fields = { letterId: entry.id, receivedAt: entry.receivedAt, issues }
     const message = 'A kept delivery cannot be read any more, and is now a dead letter'
-    this.#reports.always('error', { event: 'spool.unreadable', ...fields }, message)
+    this.#store.folder.reports.always('error', { event: 'spool.unreadable', ...fields }, message)
   }
 
   /** Repeats a failed delivery, or does what `onStuck` says, which is called once in an interval. */
   async #fail(entry: Entry, delivery: Delivery<Payloads>, error: unknown): Promise<void> {
-    const { toLogger, perMinute } = this.#reports
+    const { toLogger, perMinute } = this.#store.folder.reports
     // Never delivered again, also if the dead letter must wait for room.
     const isFatal = entry.crashes >= maxCrashes
     const attempts = entry.attempts + 1
     const fields = { ...namesOf(delivery), attempts, receivedAt: entry.receivedAt, err: error }
-    if (!isFatal)
-      perMinute('warn', { event: 'spool.failed', ...fields }, 'Delivering failed, will be repeated')
+    const failed = { event: 'spool.failed', ...fields }
+    if (!isFatal) perMinute('warn', failed, 'Delivering failed, will be repeated')
     const isStuck = isFatal || attempts >= firstReportedFailure
     const stuck = { delivery, attempts, sinceAt: entry.receivedAt, error }
     const answer = isStuck ? await this.#report(entry, stuck, fields) : undefined
@@ -205,12 +200,8 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     if (answer === 'dead-letter' || isFatal) {
       const { name, message } = describeError(error)
       if (await this.#store.makeDeadLetter(entry, 'stuck', { error: { name, message } })) {
-        const letter = { ...fields, letterId: entry.id }
-        return toLogger(
-          'warn',
-          { event: 'spool.dead-lettered', ...letter },
-          'A delivery is now a dead letter',
-        )
+        const letter = { event: 'spool.dead-lettered', ...fields, letterId: entry.id }
+        return toLogger('warn', letter, 'A delivery is now a dead letter')
       }
     }
     await this.#store.postpone(entry)
@@ -218,7 +209,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
 
   /** Calls `onStuck` once in an interval, and resolves with its result. */
   async #report(entry: Entry, stuck: StuckDelivery<Payloads>, fields: object): Promise<unknown> {
-    const { toLogger, always } = this.#reports
+    const { toLogger, always } = this.#store.folder.reports
     if (this.#store.now() - entry.reportedAt < reportIntervalMs) return undefined
     // Written first, in case `onStuck` ends the process.
     entry.reportedAt = this.#store.now()

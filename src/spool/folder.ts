@@ -17,10 +17,6 @@ export async function prepareFolder(folder: string, files: SpoolFiles): Promise<
     const advice = 'run the app as that user, chown the folder with its files, or use one below it'
     refusePath(folder, `belongs to another user (${uid}, and this process runs as ${ownUid}): ${advice}`)
   }
-  // A umask, or `chmod -R 600` on its volume, takes rights from the owner, too.
-  if ((mode & 0o700) !== 0o700) await fs.chmod(folder, mode | 0o700).catch(() => {})
-  const { R_OK, W_OK, X_OK } = fs.constants
-  await fs.access(folder, R_OK | W_OK | X_OK).catch((cause) => refusePath(folder, 'cannot be used', cause))
   if (process.platform === 'win32' || (mode & 0o077) === 0) return
   // Kubernetes opens it to a group at each mount (`fsGroup`). The spool closes its own folder, and no other.
   const isForeign = (name: string) => name !== 'lost+found' && parseName(name) === 'unknown'
@@ -41,7 +37,7 @@ async function createFolder(folder: string, files: SpoolFiles): Promise<void> {
   }
 }
 
-/** The functions of the file system that the spool needs. Tests pass ones that fail, wait or record calls. */
+/** What the spool needs of the file system. Tests pass functions that fail, wait or record calls. */
 export type SpoolFiles = Pick<typeof fs, 'open' | 'readdir' | 'readFile' | 'rename' | 'unlink' | 'writeFile'>
 
 /** The files in the folder. A failed write or removal is a `SpoolError` whose cause is the system's error. */
@@ -92,7 +88,6 @@ export class SpoolFolder {
     return this.#files.readFile(this.pathOf(name)).catch(ifGone(Buffer.alloc(0)))
   }
 
-  /** Syncs the names in the folder. */
   sync(): Promise<void> {
     return syncFolder(this.path, this.#files)
   }
@@ -127,7 +122,6 @@ export function ifGone<Result>(result: Result): (cause: unknown) => Result {
   return (cause) => (Object(cause).code === 'ENOENT' ? result : failDisk(cause))
 }
 
-/** Syncs the names in a folder to the disk. */
 async function syncFolder(folder: string, files: SpoolFiles): Promise<void> {
   // Windows syncs no folders.
   if (process.platform === 'win32') return

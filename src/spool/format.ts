@@ -60,8 +60,7 @@ export interface Place {
 const lineBreak = 0x0a
 const space = 0x20
 const zero = 0x30
-/** The latest time of a `Date`, and the latest that a state has room for. */
-const maxTime = 8.64e15
+/** The latest time that a state has room for. */
 const maxStateTime = 10 ** 13 - 1
 
 const newState = stateOf(notAttempted)
@@ -71,9 +70,6 @@ const doneState = '-'.repeat(stateBytes)
 /** Where the sum and the content begin in a line: there is a space after state and sum. */
 const sumAt = stateBytes + 1
 const contentAt = stateBytes + ' 12345678 '.length
-
-/** No file is larger: twice what waits in memory. */
-const maxFileBytes = 2 ** 27
 
 /** The disk space of a file, in bytes. */
 export function diskBytesOf(bytes: number): number {
@@ -89,17 +85,13 @@ export function nameOf({ kind, id, lastId, count, size, oldestAt }: FileFields):
   return `${head}-${sumOf(`${head}.${kind}`)}.${kind}`
 }
 
-/**
- * What a name in the folder says; `unfinished` for a file that was being written when its process ended, of which nothing was
- * acknowledged; `other` for a lock or a damaged file. A name that is not exactly as {@link nameOf} makes it is `unknown`.
- */
+/** What a name says; `unfinished` if nothing in the file was acknowledged; `other` for a lock or a damaged file. */
 export function parseName(name: string): FileFields | 'unfinished' | 'other' | 'unknown' {
   const kind = kinds.find((each) => name.endsWith(`.${each}`))
   if (kind !== undefined) {
     const [id = 0, lastId = 0, count = 0, size = 0, oldestAt = 0] = name.split('-').map(Number)
     const fields = { kind, id, lastId, count, size, oldestAt }
-    const isPossible = count <= size && size <= maxFileBytes && lastId < 2 ** 53 - 1 && oldestAt <= maxTime
-    if (isPossible && nameOf(fields) === name) return fields
+    if (nameOf(fields) === name) return fields
   }
   if (name.endsWith('.new') && typeof parseName(name.slice(0, -4)) === 'object') return 'unfinished'
   return lockPattern.test(name) || name.endsWith('.damaged') ? 'other' : 'unknown'
@@ -151,7 +143,7 @@ function isWhole(line: Buffer, fileId: number): boolean {
   return isSeparated && crc32(line.subarray(contentAt), fileId % 2 ** 32) === sum
 }
 
-/** The entries that are not done, and where the file of that size is damaged. Never throws: damaged entries are left out. */
+/** The entries that are not done, and where the file of that size is damaged. */
 export function placesIn(bytes: Buffer, fileId: number, size = bytes.length) {
   const places: Place[] = []
   const damagedAt: number[] = []

@@ -12,15 +12,18 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { lockPattern } from './format.js'
 import { refusePath, type SpoolReports } from './spool-options.js'
 
-/** How often a process checks that its lock still exists, in milliseconds. */
+/** How often a process looks whether its lock still exists, in milliseconds. */
 const watchIntervalMs = 1_000
 
 /** The longest socket name that works on every system: one byte less than the limit of macOS. */
 const maxSocketNameBytes = 103
 
+export type Lock = Awaited<ReturnType<typeof lockFolder>>
+
 /**
- * @param concurrency - how many deliveries may be in flight: the next process learns it if this one ends without release
- * @returns the lock, and how many may have been in flight when a process ended without release; 0 if none did
+ * Resolves with the lock, and with how many deliveries a process may have had in flight that ended without release.
+ *
+ * @param concurrency - how many this process may have in flight
  * @throws `ConfigurationError` if the folder is open already, in this process or in another one
  */
 export async function lockFolder(folder: string, concurrency: number, reports: SpoolReports) {
@@ -60,13 +63,13 @@ async function announce(folder: string, name: string, reports: SpoolReports) {
     if (Object(cause).code === 'ENOENT') return undefined
     refusePath(folder, 'cannot hold the Unix socket of a lock: use a local disk with room', cause)
   }
-  const inode = await inodeOf(path)
   let watch: NodeJS.Timeout | undefined
   const lost = new Promise<void>((resolve) => {
-    watch = setInterval(async () => {
-      // A folder that cannot be looked at for a moment (EACCES, EIO, ESTALE) is no lost lock.
-      const found = await inodeOf(path).catch(({ code }) => (code === 'ENOENT' ? undefined : inode))
-      if (found !== inode && watch !== undefined) resolve()
+    watch = setInterval(() => {
+      fs.lstat(path).catch(({ code }) => {
+        // A folder that cannot be looked at for a moment (EACCES, EIO, ESTALE) is no lost lock.
+        if (code === 'ENOENT' && watch !== undefined) resolve()
+      })
     }, watchIntervalMs).unref()
   })
   return {
@@ -86,15 +89,7 @@ async function announce(folder: string, name: string, reports: SpoolReports) {
   }
 }
 
-async function inodeOf(path: string): Promise<bigint> {
-  return (await fs.lstat(path, { bigint: true })).ino
-}
-
-/**
- * Removes the socket of an ended process. Resolves with the number in its name; `undefined` if a process listens on it.
- *
- * @throws `ConfigurationError` if this user may not try it
- */
+/** Removes the socket of an ended process. Resolves with the number in its name; `undefined` if a process may listen on it. */
 async function removeIfDead(folder: string, name: string): Promise<number | undefined> {
   const path = join(folder, name)
   const socket = connect(socketAddress(folder, path))
@@ -102,15 +97,9 @@ async function removeIfDead(folder: string, name: string): Promise<number | unde
     await once(socket, 'connect')
     return undefined
   } catch (error) {
-    const { code } = Object(error)
-    if (code === 'EACCES') {
-      const { uid } = await fs.lstat(path)
-      const advice = 'close the spool of that user; if none is open, remove the file'
-      refusePath(folder, `has the lock ${name} of user ${uid}, which this process may not try: ${advice}`)
-    }
-    // A full connection queue (EAGAIN) proves nothing: refuse rather than share.
-    if (!['ECONNREFUSED', 'ENOENT'].includes(code)) return undefined
-    const problem = `holds ${name}, which is no lock: remove it`
+    // A full connection queue (EAGAIN), or the lock of another user (EACCES), proves nothing: refuse rather than share.
+    if (!['ECONNREFUSED', 'ENOENT'].includes(Object(error).code)) return undefined
+    const problem = `holds ${name}, which cannot be removed`
     await fs.rm(path, { force: true }).catch((cause) => refusePath(folder, problem, cause))
     return Number(lockPattern.exec(name)?.[1])
   } finally {

@@ -3,7 +3,6 @@ import type { FileHandle } from 'node:fs/promises'
 import { failDisk, ifGone, type SpoolFolder } from './folder.js'
 import type { FileFields, Place, StoredEntry } from './format.js'
 import { contentIn, lineOf, nameOf, notAttempted, placesIn, sizeWithoutTornLine, stateOf } from './format.js'
-import { GroupedWrites } from './grouped-writes.js'
 
 /** A delivery that waits in a segment. Its text is empty while only the disk has it. */
 export interface Entry extends StoredEntry {
@@ -17,8 +16,6 @@ export interface Entry extends StoredEntry {
 /** A segment of this size gets no more entries. 256 KiB to 8 MiB make no difference in speed. */
 const segmentBytes = 2 ** 20
 
-/** So many bytes are read at once where entries that were never attempted follow each other. */
-const readAheadBytes = 2 ** 18
 const nothingRead: { readonly from: number; readonly bytes: Buffer } = { from: 0, bytes: Buffer.alloc(0) }
 
 export class Segment {
@@ -40,13 +37,12 @@ export class Segment {
   #nextPlace = 0
   /** What else waits: what is next, in flight, or has failed. */
   readonly #entries = new Set<Entry>()
-  #readAhead = nothingRead
+  /** What was read with the last entry that was never attempted: all that is behind it. */
+  #ahead = nothingRead
   #isDamaged = false
   #isNameSynced = false
   #file: Promise<FileHandle> | undefined
   #users = 0
-  /** Writes the state of an entry, together with others of the same time. */
-  readonly states = new GroupedWrites<Entry>((entries) => this.#settle(entries))
 
   /** The first append to an open segment makes its file. */
   constructor(folder: SpoolFolder, fields: FileFields, onGone: (gone: Segment) => void) {
@@ -98,14 +94,15 @@ export class Segment {
     for (const offset of damagedAt) this.#reportDamage(offset)
     const failed = this.#addPlaces(places)
     // A file that cannot be removed does no harm.
-    await this.#dropIfOnly(0).catch(() => {})
+    await this.#dropIfEmpty().catch(() => {})
     return failed
   }
 
-  /** @returns the entries that have failed before */
-  #addPlaces(places: readonly Place[]): Entry[] {
+  /** Adds places of lines that begin at `start`. @returns the entries that have failed before */
+  #addPlaces(places: readonly Place[], start = 0): Entry[] {
     const failed: Entry[] = []
-    for (const { id, receivedAt, offset, length, state } of places) {
+    for (const { id, receivedAt, length, state, ...place } of places) {
+      const offset = start + place.offset
       this.lastId = Math.max(this.lastId, id)
       if (state === notAttempted) this.#newPlaces.push(id, receivedAt, offset, length)
       else failed.push({ segment: this, id, receivedAt, offset, length, text: '', ...state })
@@ -114,21 +111,20 @@ export class Segment {
     return failed
   }
 
-  /** Resolves with whether it may get more. Empties the file if nothing in it waits, but keeps a damaged one for inspection. */
+  /** Resolves with whether it may get more. Empties the file if nothing in it waits. */
   async makeRoom(): Promise<boolean> {
     if (!this.isOpen || this.size >= segmentBytes) return false
-    if (this.count > 0 || this.size === 0 || this.#isDamaged) return true
+    if (this.count > 0 || this.size === 0) return true
     const failure: unknown = await this.#withFile((file) => file.truncate(0)).catch((error) => error)
     if (failure !== undefined) return false
     this.size = 0
-    this.#readAhead = nothingRead
+    this.#ahead = nothingRead
     return true
   }
 
   /** Adds entries with one write and one sync, all or none. Resolves with those that have failed before. @throws `SpoolError` */
   async append(entries: readonly StoredEntry[]): Promise<Entry[]> {
-    const lines = entries.map((entry) => lineOf(this.id, entry, entry))
-    const bytes = Buffer.from(lines.join(''))
+    const bytes = Buffer.from(entries.map((entry) => lineOf(this.id, entry, entry)).join(''))
     await this.#withFile(async (file) => {
       try {
         await writeAll(file, bytes, this.size)
@@ -140,15 +136,9 @@ export class Segment {
         throw cause
       }
     }).catch(failDisk)
-    let end = this.size
-    const places = entries.map(({ id, receivedAt, attempts, dueAt, reportedAt, crashes }, index) => {
-      const offset = end + 1
-      end += Buffer.byteLength(lines[index] ?? '')
-      const state = attempts > 0 ? { attempts, dueAt, reportedAt, crashes } : notAttempted
-      return { id, receivedAt, offset, length: end - 1 - offset, state }
-    })
-    this.size = end
-    return this.#addPlaces(places)
+    const start = this.size
+    this.size += bytes.length
+    return this.#addPlaces(placesIn(bytes, this.id).places, start)
   }
 
   /** Ends the appends: gives the file a name with its size. A failure does no harm: the next start reads the content. */
@@ -160,7 +150,7 @@ export class Segment {
       this.name = await renamed.catch(() => this.name)
     }
     this.isOpen = false
-    await this.#dropIfOnly(0).catch(() => {})
+    await this.#dropIfEmpty().catch(() => {})
     if (this.#users === 0) await this.close()
   }
 
@@ -179,29 +169,26 @@ export class Segment {
 
   /** Reads the text of an entry. Resolves with false if it is damaged, which is reported. @throws `SpoolError` */
   async readText(entry: Entry): Promise<boolean> {
-    const line = await this.#readLine(entry)
+    const { attempts, offset, length } = entry
+    const { from, bytes } = this.#ahead
+    const isRead = offset >= from && offset + length <= from + bytes.length
+    const read = isRead
+      ? bytes.subarray(offset - from)
+      : await this.#read(offset, attempts > 0 ? length : this.size - offset)
+    if (attempts === 0) this.#ahead = this.hasNew ? { from: offset, bytes: read } : nothingRead
+    const line = read.subarray(0, length)
     const content = contentIn(line, this.id)
     if (content?.id === entry.id) {
       entry.text = content.text
       entry.traceparent = content.traceparent
       return true
     }
-    this.#reportDamage(entry.offset)
+    this.#reportDamage(offset)
     // Another program cut or removed the file: one report for all that is behind.
-    if (line.length < entry.length) this.#newPlaces.length = this.#nextPlace = 0
+    if (line.length < length) this.#newPlaces.length = this.#nextPlace = 0
     this.#entries.delete(entry)
-    await this.#dropIfOnly(0)
+    await this.#dropIfEmpty()
     return false
-  }
-
-  async #readLine({ attempts, offset, length }: Entry): Promise<Buffer> {
-    if (attempts > 0) return this.#read(offset, length)
-    const { from, bytes } = this.#readAhead
-    const isRead = offset >= from && offset + length <= from + bytes.length
-    const ahead = Math.min(readAheadBytes, this.size - offset)
-    const read = isRead ? bytes.subarray(offset - from) : await this.#read(offset, Math.max(length, ahead))
-    this.#readAhead = this.hasNew ? { from: offset, bytes: read } : nothingRead
-    return read.subarray(0, length)
   }
 
   #reportDamage(offset: number): void {
@@ -217,16 +204,21 @@ export class Segment {
     }).catch(ifGone(Buffer.alloc(0)))
   }
 
-  async #settle(entries: readonly Entry[]): Promise<void> {
-    await this.#withFile((file) => writeStates(file, entries)).catch(ifGone(undefined))
-    const done = entries.filter(({ isDone }) => isDone)
-    await this.#dropIfOnly(done.length)
-    for (const entry of done) this.#entries.delete(entry)
+  /** Writes what became of an entry. Not synced: a power failure may restore the earlier state. @throws `SpoolError` */
+  async writeState(entry: Entry): Promise<void> {
+    const state = Buffer.from(stateOf(entry, entry.isDone))
+    await this.#withFile((file) => writeAll(file, state, entry.offset)).catch(ifGone(undefined))
+    if (!entry.isDone) return
+    this.#entries.delete(entry)
+    await this.#dropIfEmpty().catch((error) => {
+      this.#entries.add(entry)
+      throw error
+    })
   }
 
-  /** Removes a closed file in which nothing waits but so many that are done. A damaged file is kept for inspection. */
-  async #dropIfOnly(done: number): Promise<void> {
-    if (this.count > done || this.isOpen) return
+  /** Removes a closed file in which nothing waits. A damaged one is kept for inspection. */
+  async #dropIfEmpty(): Promise<void> {
+    if (this.count > 0 || this.isOpen) return
     await (this.#isDamaged ? this.#folder.keepDamaged(this.name) : this.#folder.remove(this.name))
     this.#onGone(this)
   }
@@ -249,14 +241,6 @@ export class Segment {
     this.#file = undefined
     await closing?.then((file) => file.close()).catch(() => {})
   }
-}
-/** Not synced: a power failure may restore the earlier states. Needs no space. */
-async function writeStates(file: FileHandle, entries: readonly Entry[]): Promise<void> {
-  const write = (entry: Entry) => writeAll(file, Buffer.from(stateOf(entry, entry.isDone)), entry.offset)
-  const writes = entries.map(write)
-  // Also after a failure: the file must not be closed under a write.
-  await Promise.allSettled(writes)
-  await Promise.all(writes)
 }
 
 /** Fills the bytes, or as many as the file has: some file systems give a part. Resolves with their number. */

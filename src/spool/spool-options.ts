@@ -70,14 +70,12 @@ export interface StuckDelivery<Payloads extends PayloadSchemas = NoPayloadSchema
   readonly error: unknown
 }
 
+export const defaultConcurrency = 16
+
 /** @throws `ConfigurationError` with every problem found; callers in JavaScript may pass anything */
 export function validateSpoolOptions(options: unknown): void {
-  // Made when a spool is opened, usually once per process.
   const schema = z.strictObject({
-    path: z
-      .string()
-      .min(1, 'is empty: name a folder')
-      .refine((path) => !path.includes('\0'), 'must not contain a NUL character'),
+    path: z.string().min(1, 'is empty: name a folder'),
     deliver: z.function(),
     // Checked by `createDeliveryParser`.
     payloads: z.unknown().optional(),
@@ -97,14 +95,12 @@ export function validateCloseOptions(options: unknown): void {
 
 /** @throws `ConfigurationError` that names the folder and the system's error */
 export function refusePath(folder: string, problem: string, cause?: unknown): never {
-  const message = `the folder ${folder} ${problem}${cause === undefined ? '' : ` (${messageOf(cause)})`}`
-  throw refuse([{ path: ['path'], message }], cause === undefined ? {} : { cause })
+  const why = cause === undefined ? '' : ` (${messageOf(cause)})`
+  throw refuse([{ path: ['path'], message: `the folder ${folder} ${problem}${why}` }], { cause })
 }
 
-/** The error of invalid options, and of a folder that cannot be used. */
 export const refuse = configurationError('The delivery spool cannot work')
 
-/** Where a spool reports to. */
 export type SpoolReports = ReturnType<typeof reportsOf>
 
 export function reportsOf(path: string, logger: DeliverySpoolOptions['logger']) {

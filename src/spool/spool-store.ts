@@ -2,24 +2,27 @@
  * The waiting deliveries: a log of segments, of which one is open and gets the new ones. A delivery stays in its segment until
  * it is done. Memory holds the place of everything that waits, and the texts of what is next or in flight.
  */
+import * as fs from 'node:fs/promises'
+import { resolve } from 'node:path'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { type Issue, SpoolError } from '../errors.js'
 import { type Backoff, backoffMs } from '../shared/waits.js'
 import { jsonOf } from '../webhooks/body.js'
 import { contentOf as jsonContentOf } from '../webhooks/content.js'
 import { DeadLetters, type LetterDetails } from './dead-letters.js'
-import type { SpoolFolder } from './folder.js'
+import { prepareFolder, type SpoolFiles, SpoolFolder } from './folder.js'
 import type { FileFields, StoredEntry } from './format.js'
 import { diskBytesOf, notAttempted, parseName } from './format.js'
-import { GroupedWrites } from './grouped-writes.js'
+import { type Lock, lockFolder } from './lock.js'
 import { type Entry, Segment } from './segment.js'
-import { refusePath } from './spool-options.js'
+import { type DeliverySpoolOptions, defaultConcurrency, refusePath, reportsOf } from './spool-options.js'
 
 /** 1 s, 2 s, 4 s and so on to 1 min. */
 const backoff: Backoff = { firstMs: 1_000, maxMs: 60_000 }
 
-/** The bytes that may wait in memory for a slow disk. */
+/** The bytes that may wait in memory for a slow disk, and how many of them one write has at most. */
 const maxUnwrittenBytes = 64 * 2 ** 20
+const maxGroupBytes = 2 ** 20
 
 /** What is due within this time is due together, in milliseconds. */
 const tickMs = 250
@@ -28,16 +31,39 @@ const tickMs = 250
 const rereadMs = 10_000
 const diskRetryMs = 1_000
 
+/** Opens the folder of a spool for this process alone. @throws `ConfigurationError` if that is not possible */
+export async function openStore(
+  options: Pick<DeliverySpoolOptions, 'path' | 'maxBytes' | 'concurrency' | 'logger'>,
+  files: SpoolFiles = fs,
+): Promise<SpoolStore> {
+  // The same folder even if the process changes its working directory.
+  const path = resolve(options.path)
+  const { maxBytes = 2 ** 30, concurrency = defaultConcurrency } = options
+  const reports = reportsOf(path, options.logger)
+  await prepareFolder(path, files)
+  const lock = await lockFolder(path, concurrency, reports)
+  const store = new SpoolStore(new SpoolFolder(path, files, reports), lock, maxBytes)
+  await store.read().catch(async (cause) => {
+    await lock.release()
+    throw cause
+  })
+  return store
+}
+
 export class SpoolStore {
+  readonly folder: SpoolFolder
+  readonly lock: Lock
   readonly letters: DeadLetters
   /** Set when `close` waits no longer. */
   isEnding = false
-  readonly #folder: SpoolFolder
   readonly #maxBytes: number
   /** The oldest first. */
   readonly #segments = new Set<Segment>()
   #open: Segment | undefined
-  readonly #additions = new GroupedWrites<StoredEntry>((entries) => this.#append(entries))
+  /** The entries of the next append, their bytes, and its end. */
+  #group: StoredEntry[] = []
+  #groupBytes = 0
+  #appended: Promise<void> = Promise.resolve()
   /** What has failed, or could not be read, by the time from which it is due. */
   readonly #failed = new Map<number, Entry[]>()
   /** The ids of the dead letters at the start: a delivery with such an id was not removed in time. */
@@ -46,8 +72,9 @@ export class SpoolStore {
   #lastId = 0
   readonly #startedAt = Date.now() - performance.now()
 
-  constructor(folder: SpoolFolder, maxBytes: number) {
-    this.#folder = folder
+  constructor(folder: SpoolFolder, lock: Lock, maxBytes: number) {
+    this.folder = folder
+    this.lock = lock
     this.#maxBytes = maxBytes
     this.letters = new DeadLetters(folder)
   }
@@ -58,19 +85,16 @@ export class SpoolStore {
   }
 
   /** Reads the folder, but for its dead letters. @throws `ConfigurationError` */
-  async open(): Promise<void> {
-    const { path, reports } = this.#folder
-    const listed = await this.#folder.list().catch((cause) => refusePath(path, 'cannot be read', cause))
-    for (const [index, { name, isFile }] of listed.entries()) {
-      // Lets other work run while it opens a folder of 100,000 files.
-      if (index % 1_000 === 0) await setImmediate()
+  async read(): Promise<void> {
+    const { path, reports } = this.folder
+    const listed = await this.folder.list().catch((cause) => refusePath(path, 'cannot be read', cause))
+    for (const { name, isFile } of listed) {
       const found = parseName(name)
       const isOurs = typeof found === 'object'
       // Ignores folders (lost+found), unless they have a name of ours.
       if (isFile ? found === 'unknown' : isOurs) reports.damaged(name)
-      if (!isFile) continue
-      if (found === 'unfinished') await this.#folder.remove(name).catch(() => {})
-      if (!isOurs) continue
+      if (isFile && found === 'unfinished') await this.folder.remove(name).catch(() => {})
+      if (!isFile || !isOurs) continue
       if (found.kind === 'open' || found.kind === 'closed') await this.#load(found)
       else this.letters.track(found)
       this.#lastId = Math.max(this.#lastId, found.lastId)
@@ -90,7 +114,7 @@ export class SpoolStore {
   }
 
   #addSegment(fields: FileFields): Segment {
-    const segment = new Segment(this.#folder, fields, (gone) => this.#segments.delete(gone))
+    const segment = new Segment(this.folder, fields, (gone) => this.#segments.delete(gone))
     this.#segments.add(segment)
     return segment
   }
@@ -117,47 +141,52 @@ export class SpoolStore {
   }
 
   /** Keeps a delivery; resolves when it is on the disk. @throws `SpoolError` */
-  add(text: string, traceparent?: string): Promise<void> {
+  async add(text: string, traceparent?: string): Promise<void> {
     const bytes = Buffer.byteLength(text)
-    return this.#whileUnwritten(bytes, () => {
-      let used = this.letters.keptBytes
-      // The next append empties a segment in which nothing waits.
-      for (const { count, size } of this.#segments) used += count > 0 ? diskBytesOf(size) : 0
-      if (used + diskBytesOf(this.#unwrittenBytes) > this.#maxBytes) {
-        const message = `The spool is full: ${used} bytes wait, and maxBytes is ${this.#maxBytes}.`
-        throw new SpoolError(message, { reason: 'full' })
-      }
-      return this.#addNew(text, Date.now(), traceparent)
+    const unwritten = this.#unwrittenBytes + bytes
+    if (unwritten > maxUnwrittenBytes) {
+      const message = `The disk is too slow: ${unwritten} bytes wait for it.`
+      throw new SpoolError(message, { reason: 'disk' })
+    }
+    let used = this.letters.keptBytes
+    // The next append empties a segment in which nothing waits.
+    for (const { count, size } of this.#segments) used += count > 0 ? diskBytesOf(size) : 0
+    if (used + diskBytesOf(unwritten) > this.#maxBytes) {
+      const message = `The spool is full: ${used} bytes wait, and maxBytes is ${this.#maxBytes}.`
+      throw new SpoolError(message, { reason: 'full' })
+    }
+    this.#unwrittenBytes = unwritten
+    await this.#addNew(text, Date.now(), traceparent).finally(() => {
+      this.#unwrittenBytes -= bytes
     })
   }
 
   /** Keeps a body that is no delivery. @throws `SpoolError` */
-  addInvalid(body: unknown, bytes: number, issues: readonly Issue[]): Promise<void> {
-    return this.#whileUnwritten(bytes, () => this.letters.addInvalid(this.#newId(), body, issues))
+  addInvalid(body: unknown, issues: readonly Issue[]): Promise<void> {
+    return this.letters.addInvalid(this.#newId(), body, issues)
   }
 
-  /** About the time in microseconds until 2112, and always higher than earlier ids: later, names could not be read. */
+  /** About the time in microseconds until 2112, when names have no room for more, and always higher than earlier ids. */
   #newId(): number {
-    const time = Date.now() * 1_000
-    this.#lastId = Math.max(this.#lastId + 1, time < 2 ** 52 ? time : 0)
+    this.#lastId = Math.max(this.#lastId + 1, Math.min(Date.now() * 1_000, 2 ** 52))
     return this.#lastId
   }
 
-  async #whileUnwritten(bytes: number, write: () => Promise<void>): Promise<void> {
-    // Counted before the first `await`, so that later additions see these bytes.
-    this.#unwrittenBytes += bytes
-    try {
-      if (this.#unwrittenBytes > maxUnwrittenBytes) {
-        const message = `The disk is too slow: ${this.#unwrittenBytes} bytes wait for it.`
-        throw new SpoolError(message, { reason: 'disk' })
-      }
-      await write()
-    } finally {
-      this.#unwrittenBytes -= bytes
+  /** Entries of the same turn, and those that arrive during an append, share the next one. */
+  #append(entry: StoredEntry, bytes: number): Promise<void> {
+    if (this.#group.length === 0 || this.#groupBytes >= maxGroupBytes) {
+      this.#group = []
+      this.#groupBytes = 0
+      this.#appended = this.#appendAfter(this.#appended, this.#group)
     }
+    this.#group.push(entry)
+    this.#groupBytes += bytes
+    return this.#appended
   }
 
-  async #append(entries: readonly StoredEntry[]): Promise<void> {
+  async #appendAfter(earlier: Promise<void>, entries: StoredEntry[]): Promise<void> {
+    await Promise.allSettled([earlier, setImmediate()])
+    if (this.#group === entries) this.#group = []
     const segment = await this.#segmentWithRoom()
     try {
       for (const entry of await segment.append(entries)) this.#wait(entry)
@@ -231,11 +260,11 @@ export class SpoolStore {
     entry.isDone = true
     for (let failures = 0; failures === 0 || !this.isEnding; failures += 1) {
       try {
-        return await entry.segment.states.add(entry)
+        return await entry.segment.writeState(entry)
       } catch (err) {
         const message = 'Removing a delivery that is done failed, will be repeated'
-        if (failures === 0)
-          this.#folder.reports.always('error', { event: 'spool.write-failed', err }, message)
+        const fields = { event: 'spool.write-failed', err }
+        if (failures === 0) this.folder.reports.always('error', fields, message)
       }
       await sleep(diskRetryMs)
     }
@@ -248,7 +277,7 @@ export class SpoolStore {
     entry.dueAt = this.now() + backoffMs(entry.attempts, backoff)
     if (isMovable) {
       // On a full disk it stays.
-      const failure: unknown = await this.#additions.add(entry, entry.length).catch((error) => error)
+      const failure: unknown = await this.#append(entry, entry.length).catch((error) => error)
       if (failure === undefined) return this.remove(entry)
     }
     await this.writeState(entry)
@@ -258,7 +287,7 @@ export class SpoolStore {
   /** Writes what became of an entry. */
   async writeState(entry: Entry): Promise<void> {
     const message = 'Writing when to repeat a delivery failed: the next start repeats it at once'
-    await entry.segment.states.add(entry).catch((error) => this.#reportWrite(error, message))
+    await entry.segment.writeState(entry).catch((error) => this.#reportWrite(error, message))
   }
 
   /** Makes a dead letter of an entry. Resolves with whether the disk had space for it. */
@@ -285,21 +314,25 @@ export class SpoolStore {
 
   #addNew(text: string, receivedAt: number, traceparent: string | undefined): Promise<void> {
     const entry = { id: this.#newId(), receivedAt, traceparent, text, ...notAttempted }
-    return this.#additions.add(entry, text.length)
+    return this.#append(entry, text.length)
   }
 
-  /** Closes the open segment, and all files. */
-  async close(): Promise<void> {
-    await this.#open?.seal()
-    for (const segment of this.#segments) await segment.close()
+  /** Closes all files, and releases the folder. The next process delivers `inFlight` deliveries one at a time. */
+  async close(inFlight = 0): Promise<void> {
+    try {
+      await this.#open?.seal()
+      for (const segment of this.#segments) await segment.close()
+    } finally {
+      await this.lock.release(inFlight)
+    }
   }
 
   #reportRead({ name }: Segment, err: unknown, message: string): void {
-    const fields = { event: 'spool.read-failed', file: this.#folder.pathOf(name), err }
-    this.#folder.reports.perMinute('error', fields, message)
+    const fields = { event: 'spool.read-failed', file: this.folder.pathOf(name), err }
+    this.folder.reports.perMinute('error', fields, message)
   }
 
   #reportWrite(err: unknown, message: string): void {
-    this.#folder.reports.perMinute('error', { event: 'spool.write-failed', err }, message)
+    this.folder.reports.perMinute('error', { event: 'spool.write-failed', err }, message)
   }
 }

@@ -1,9 +1,7 @@
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Delivery } from 'notification-subscriber'
 import type { DeliverySpool, StuckDelivery } from 'notification-subscriber/spool'
 import { afterEach, beforeEach, describe, expect, vi } from 'vitest'
-import { lineOf, nameOf, notAttempted } from '../../src/spool/format.js'
+import { notAttempted } from '../../src/spool/format.js'
 import { recordingLogger } from '../support/recording-logger.js'
 import {
   diskThatFailsTo,
@@ -15,12 +13,13 @@ import {
   numbered,
   realTime,
   recorder,
+  segmentOf,
   test,
   until,
 } from './support.js'
 
 const failing = () => Promise.reject(new Error('the queue is away'))
-const fail = () => {
+const _fail = () => {
   throw new Error('not to be looked at')
 }
 const second = 1_000
@@ -75,7 +74,7 @@ describe('a delivery that fails', () => {
     }
   })
 
-  test('is repeated in its time although another waits longer', async (folder) => {
+  test('is repeated in its time although another waits longer, and leaves no timer after `close`', async (folder) => {
     const { deliver, delivered } = recorder(failing)
     const spool = await folder.open({ deliver })
     await keep(spool, numbered(1))
@@ -83,7 +82,8 @@ describe('a delivery that fails', () => {
     await keep(spool, numbered(2))
     await pass(5 * second)
     expect(idsOf(delivered).slice(6, 8)).toEqual(['n2', 'n2'])
-    await spool.close({ timeoutMs: 0 })
+    await spool.close()
+    expect(vi.getTimerCount()).toBe(0)
   })
 
   test('keeps its number of failures and its time to wait over a restart', async (folder) => {
@@ -128,23 +128,29 @@ describe('a delivery that fails', () => {
     ['first', 0],
     ['second', 1],
   ])(
-    'on a disk that cannot be read before its %s attempt is read again after 10 s',
+    'on a disk that cannot be read before its %s attempt is read again after 10 s, and delays no other',
     async (folder, [_which, done]) => {
       const disk = diskThatFailsTo('read')
       disk.isBroken = done === 0
-      const { deliver, delivered } = recorder(() => {
+      const { deliver, delivered } = recorder(({ notification: { id } }) => {
+        if (id !== 'n1') return
         disk.isBroken = delivered.length === done
         if (disk.isBroken) throw new Error('away')
       })
-      await using spool = await folder.open({ deliver }, disk.files)
+      const { lines, ...logger } = recordingLogger()
+      await using spool = await folder.open({ deliver, logger }, disk.files)
       await keep(spool, numbered(1))
       await passUntil(() => disk.failures === 1)
       disk.isBroken = false
+      // Of the same file, which is read from there.
+      await Promise.all([2, 3].map((id) => keep(spool, numbered(id))))
       await pass(8 * second)
-      expect([delivered.length, disk.failures]).toEqual([done, 1])
+      expect([idsOf(delivered).slice(done), disk.failures]).toEqual([['n2', 'n3'], 1])
       await pass(3 * second)
-      expect([delivered.length, spool.size]).toEqual([done + 1, 0])
-      expect(await lettersOf(spool)).toEqual([])
+      expect([idsOf(delivered).slice(done), spool.size]).toEqual([['n2', 'n3', 'n1'], 0])
+      expect(folder.damages).toEqual([])
+      const failed = expect.objectContaining({ event: 'spool.read-failed' })
+      expect(lines.map(([fields]) => fields)).toContainEqual(failed)
     },
   )
 
@@ -167,34 +173,6 @@ describe('a delivery that fails', () => {
     }
     expect(delivered.length).toBeGreaterThan(60)
     expect(spool.size).toBe(1)
-  })
-
-  test('is given up when `onStuck` says so, also when its promise does', async (folder) => {
-    const { deliver, delivered } = recorder(failing)
-    const { lines, ...logger } = recordingLogger()
-    await using spool = await folder.open({ deliver, logger, onStuck: async () => 'discard' })
-    await keep(spool, numbered(1))
-    await passUntil(() => spool.size === 0)
-    expect(delivered).toHaveLength(10)
-    const discarded = { event: 'spool.discarded', notificationId: 'n1', attempts: 10 }
-    expect(lines.at(-1)?.[0]).toMatchObject(discarded)
-  })
-
-  test('becomes a dead letter although what `deliver` threw cannot be looked at', async (folder) => {
-    const { proxy, revoke } = Proxy.revocable({}, {})
-    revoke()
-    const hostile = Object.defineProperty(new Error('x'), 'name', { get: fail })
-    const { deliver } = recorder(({ notification }) =>
-      Promise.reject(notification.id === 'n1' ? proxy : hostile),
-    )
-    await using spool = await folder.open({ deliver, onStuck: () => 'dead-letter' })
-    await keep(spool, numbered(1))
-    await keep(spool, numbered(2))
-    await passUntil(() => spool.size === 0)
-    expect((await lettersOf(spool)).map(({ error }) => error)).toEqual([
-      { name: 'object', message: 'no message' },
-      { name: 'object', message: 'x' },
-    ])
   })
 
   test('is tried again although `onStuck` throws, or never ends', async (folder) => {
@@ -254,18 +232,6 @@ describe('a delivery that fails', () => {
     expect(JSON.stringify(error.mock.calls)).not.toContain('of a person')
     error.mockRestore()
   })
-
-  test('is a warn line of a logger once a minute, with the number of those left out', async (folder) => {
-    const logger = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() }
-    await using spool = await folder.open({ deliver: failing, logger })
-    await keep(spool, numbered(1))
-    await passUntil(() => logger.warn.mock.calls.length === 2)
-    expect(logger.warn.mock.calls.map(([fields]) => fields)).toMatchObject([
-      { event: 'spool.failed', notificationId: 'n1', attempts: 1 },
-      { event: 'spool.failed', notificationId: 'n1', attempts: 7, unreported: 5 },
-    ])
-    expect(logger.error).not.toHaveBeenCalled()
-  })
 })
 
 describe('an outage', () => {
@@ -312,18 +278,10 @@ describe('an outage', () => {
   test('is not one delivery of ten that fails: a backlog with such drains without a pause', async (folder) => {
     vi.useRealTimers()
     const isBad = (id: number) => id % 10 === 0
-    const lines = Array.from({ length: 2_000 }, (_, id) =>
-      lineOf(
-        1_000,
-        { id: 2_000 + id, receivedAt: 5, text: JSON.stringify(numbered(id)) },
-        // All of those that fail are due at once.
-        { ...notAttempted, attempts: isBad(id) ? 3 : 0 },
-      ),
-    )
-    await (await folder.open()).close()
-    const size = lines.join('').length
-    const name = nameOf({ kind: 'closed', id: 1_000, lastId: 4_000, count: 2_000, size, oldestAt: 5 })
-    await writeFile(join(folder.path, name), lines.join(''))
+    // All of those that fail are due at once.
+    const stateOf = (id: number) => ({ ...notAttempted, attempts: isBad(id) ? 3 : 0 })
+    const deliveries = Array.from({ length: 2_000 }, (_, id) => ({ ...numbered(id), state: stateOf(id) }))
+    await folder.put(segmentOf(1_000, deliveries))
     let lastAt = performance.now()
     let longestPauseMs = 0
     const deliver = async ({ notification: { id } }: Delivery) => {
@@ -410,15 +368,6 @@ describe('deliveries that fail for ever', () => {
     await closed
   })
 
-  test('leave no timer after `close`', async (folder) => {
-    const { deliver, delivered } = recorder(failing)
-    const spool = await folder.open({ deliver })
-    await keep(spool, numbered(1))
-    await passUntil(() => delivered.length === 2)
-    await spool.close()
-    expect(vi.getTimerCount()).toBe(0)
-  })
-
   test('are repeated although new deliveries never cease', async (folder) => {
     let failures = 0
     let next = 0
@@ -457,14 +406,17 @@ describe('a clock that jumps', () => {
   })
 
   test.for([
-    ['back', -30 * 24 * hour],
-    ['forward', 30 * 24 * hour],
+    ['30 days back', 0, -30 * 24 * hour],
+    ['30 days forward', 0, 30 * 24 * hour],
+    ['to 2290 and back', Date.parse('2290-01-01') - Date.now(), -200 * 365 * 24 * hour],
   ])(
     '%s between two processes delays nothing by more than the longest backoff, and mixes up no ids',
-    async (folder, [_, jump]) => {
+    async (folder, [_, before, jump]) => {
+      vi.setSystemTime(Date.now() + before)
       {
         const { deliver, delivered } = recorder(failing)
         await using spool = await folder.open({ deliver })
+        await keepInvalid(spool, 'old')
         for (const id of [1, 2, 3]) await keep(spool, numbered(id))
         await passUntil(() => delivered.length >= 24)
         await pass(5 * second)
@@ -473,32 +425,14 @@ describe('a clock that jumps', () => {
       vi.setSystemTime(Date.now() + jump)
       const { deliver, delivered } = recorder()
       await using spool = await folder.open({ deliver })
+      await keepInvalid(spool, 'new')
+      expect((await lettersOf(spool)).map(({ body }) => body)).toEqual(['old', 'new'])
       await keep(spool, numbered(4))
       // What is new waits for nothing.
       await until(() => idsOf(delivered).includes('n4'))
       await vi.advanceTimersByTimeAsync(61 * second)
       await until(() => spool.size === 0)
       expect(idsOf(delivered).toSorted()).toEqual(['n1', 'n2', 'n3', 'n4'])
-    },
-  )
-
-  test.for(['2200-01-01', '2290-01-01'])(
-    'to %s makes names and states that the next process can read',
-    async (folder, date) => {
-      vi.setSystemTime(new Date(date))
-      const { deliver, delivered } = recorder(failing)
-      {
-        await using spool = await folder.open({ deliver })
-        await keepInvalid(spool, 'x')
-        await keep(spool, numbered(1))
-        await passUntil(() => delivered.length === 2)
-        await pass(second)
-      }
-      const next = recorder()
-      await using spool = await folder.open({ deliver: next.deliver })
-      expect(await lettersOf(spool)).toHaveLength(1)
-      await passUntil(() => spool.size === 0)
-      expect(idsOf(next.delivered)).toEqual(['n1'])
       expect(folder.damages).toEqual([])
     },
   )

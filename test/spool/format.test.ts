@@ -7,7 +7,6 @@ import {
   type FileFields,
   lineOf,
   nameOf,
-  notAttempted,
   parseName,
   placesIn,
   stateOf,
@@ -33,22 +32,6 @@ test('a name is read back as the fields that it was made from', () => {
   fc.assert(
     fc.property(fileFields, (fields) => {
       expect(parseName(nameOf(fields))).toEqual(fields)
-    }),
-  )
-})
-
-test('a name with numbers that cannot be is not believed', () => {
-  const fields = { kind: 'closed', id: 1, lastId: 1, count: 1, size: 2 ** 27, oldestAt: 8.64e15 } as const
-  expect(parseName(nameOf(fields))).toEqual(fields)
-  const impossible = [{ size: 2 ** 27 + 1 }, { size: 0 }, { lastId: 2 ** 53 - 1 }, { oldestAt: 8.64e15 + 1 }]
-  for (const each of impossible) expect(parseName(nameOf({ ...fields, ...each }))).toBe('unknown')
-})
-
-test('names sort by id', () => {
-  fc.assert(
-    fc.property(fileFields, fileFields, (a, b) => {
-      fc.pre(a.id !== b.id)
-      expect(nameOf(a) < nameOf(b)).toBe(a.id < b.id)
     }),
   )
 })
@@ -129,11 +112,6 @@ test('lines are read back with their states, but for those that are done', () =>
       expect(contentOf(bytes, fileId)).toEqual({ entries: expected, damagedAt: [] })
     }),
   )
-})
-
-test('more attempts than fit are shown as the most that fit', () => {
-  const line = lineOf(fileId, contentFor(1, '[]'), { ...notAttempted, attempts: 100_000 })
-  expect(contentOf(Buffer.from(line), fileId).entries).toMatchObject([{ attempts: 99_999 }])
 })
 
 test('a line of another file is damage, and so is one that is there twice', () => {

@@ -1,11 +1,10 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import fs, { chown, mkdir, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import fs, { mkdir, readdir, rm } from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { connect, type Socket } from 'node:net'
-import { dirname, join, relative } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { isMainThread, Worker } from 'node:worker_threads'
 import { ConfigurationError } from 'notification-subscriber'
 import { describe, expect } from 'vitest'
 import { lockFolder } from '../../src/spool/lock.js'
@@ -15,16 +14,13 @@ import { recordingLogger } from '../support/recording-logger.js'
 import {
   idsOf,
   keep,
-  mount,
   never,
   numbered,
   onWindows,
   openSpool,
-  realTime,
   recorder,
   refusalOf,
   test,
-  unmount,
   until,
 } from './support.js'
 
@@ -94,15 +90,6 @@ describe('a folder', () => {
     }
   })
 
-  test('whose socket has the longest name that works everywhere is opened, and one byte more is refused', async (folder) => {
-    // The path as it is, or from the working directory if that is shorter; a slash; the name of the lock while it is made.
-    const shortest = Math.min(folder.path.length, relative('', folder.path).length)
-    const missing = 103 - shortest - '/0123456789ab-16.lock.new'.length
-    const path = folder.path + 'x'.repeat(missing)
-    await (await openSpool({ path })).close()
-    expect((await refusalOf(`${path}x`)).message).toContain('is 1 bytes too long')
-  })
-
   test('on a disk without sockets is refused with the cause', async (folder) => {
     using _rename = failingOnce('rename', 'EPERM')
     const { cause, issues, message } = await refusalOf(folder.path)
@@ -124,25 +111,6 @@ describe('one process at a time has a spool open', () => {
     await keep(first, numbered(1))
     await first.close()
     await using _second = await folder.open()
-  })
-
-  test('a symbolic link to the folder is the same folder', async (folder) => {
-    await using spool = await folder.open()
-    const link = `${folder.path}-link`
-    await symlink(folder.path, link)
-    await expect(openSpool({ path: link })).rejects.toThrow(refusal)
-    await spool.close()
-    await using _linked = await openSpool({ path: link })
-  })
-
-  test('a bind mount of the folder is the same folder', async (folder, { skip }) => {
-    await using _spool = await folder.open()
-    const other = `${folder.path}-mount`
-    await mkdir(other, { mode: 0o700 })
-    skip(!mount(other, ['--bind', folder.path]), 'it needs the right to mount')
-    await expect(openSpool({ path: other }))
-      .rejects.toThrow(refusal)
-      .finally(() => unmount(other))
   })
 
   test('if several processes open it at the same time, at most one succeeds, and so does the next attempt', async (folder) => {
@@ -188,10 +156,8 @@ describe('one process at a time has a spool open', () => {
     expect(await late.said()).toMatch(refusal)
   })
 
-  test.for([
-    ['process ids', ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc']],
-    ['process ids and network', ['unshare', '--pid', '--net', '--fork', '--kill-child', '--mount-proc']],
-  ])('containers with %s of their own see each other', async (folder, [, wrapper]) => {
+  test('containers with process ids and a network of their own see each other', async (folder) => {
+    const wrapper = ['unshare', '--pid', '--net', '--fork', '--kill-child', '--mount-proc']
     const [command = '', ...args] = [...wrapper, 'true']
     try {
       execFileSync(command, args, { stdio: 'ignore' })
@@ -208,38 +174,6 @@ describe('one process at a time has a spool open', () => {
     }
     // The process in the container ends a moment after the command that made the container.
     await using _spool = await openEventually(folder.path)
-  })
-
-  test('a worker thread is refused while the main thread has it, and the other way round', async (folder) => {
-    const inWorker = async () => {
-      // Threads know nothing of the loader that the main thread has for TypeScript.
-      const code = `import('tsx/esm/api').then(({ register }) => {
-        register()
-        return import(require('node:worker_threads').workerData)
-      })`
-      const worker = new Worker(code, { eval: true, workerData: program, argv: [folder.path], stdout: true })
-      const [said] = await once(worker.stdout, 'data')
-      return { said: String(said).trim(), worker }
-    }
-    const spool = await folder.open()
-    const refused = await inWorker()
-    expect(refused.said).toMatch(refusal)
-    await spool.close()
-    const { said, worker } = await inWorker()
-    expect(said).toBe('open')
-    await expect(folder.open()).rejects.toThrow(refusal)
-    await Promise.all([worker.terminate(), refused.worker.terminate()])
-    await using _again = await openEventually(folder.path)
-  })
-
-  test('no socket is left of refused and of killed processes', async (folder) => {
-    {
-      await using holder = new Holder(folder.path)
-      await holder.said()
-      await folder.open().catch(() => {})
-    }
-    await (await folder.open()).close()
-    expect(await folder.names(/(?<!\.(closed|open))$/)).toEqual([])
   })
 
   test('a spool whose lock was removed stops: it delivers and keeps nothing more, and says so', async (folder) => {
@@ -267,19 +201,6 @@ describe('one process at a time has a spool open', () => {
     expect(idsOf(delivered)).toEqual(['n1'])
   })
 
-  test('a lock that is touched, or is removed by `close`, is not gone', async (folder) => {
-    const { lines, ...logger } = recordingLogger()
-    const spool = await folder.open({ logger })
-    await utimes(await folder.lock(), 1, 1)
-    // It is looked at once a second.
-    await realTime(2_500)
-    await keep(spool, numbered(1))
-    await spool.close()
-    await realTime(2_500)
-    const lost = expect.objectContaining({ event: 'spool.lock-lost' })
-    expect(lines.map(([fields]) => fields)).not.toContainEqual(lost)
-  })
-
   test.for(['EACCES', 'EIO', 'ESTALE'])(
     'a folder that cannot be looked at for a moment (%s) is no lost lock',
     async (folder, code) => {
@@ -297,47 +218,6 @@ describe('one process at a time has a spool open', () => {
       await keep(spool, numbered(1))
     },
   )
-
-  test('another file in the place of the lock is a lost lock', async (folder) => {
-    const { lines, ...logger } = recordingLogger()
-    await using _spool = await folder.open({ logger })
-    await writeFile(join(folder.path, 'other'), '')
-    await fs.rename(join(folder.path, 'other'), await folder.lock())
-    await until(() => lines.some(([fields]) => Object(fields).event === 'spool.lock-lost'))
-  })
-
-  test('a lock that this user may not try is refused with its owner', async (folder, { skip }) => {
-    skip(!isMainThread || process.getuid?.() !== 0, 'only root may act for another user, and no worker')
-    await (await folder.open()).close()
-    await writeFile(join(folder.path, '0123456789ab-16.lock'), '', { mode: 0o600 })
-    for (const path of [dirname(folder.path), folder.path]) await chown(path, 12_345, 12_345)
-    process.seteuid?.(12_345)
-    const refused = lockFolder(folder.path, 16, reportsOf(folder.path, false)).finally(() =>
-      process.seteuid?.(0),
-    )
-    const { message } = await refused.then(String, (error) => error)
-    const shown = message.replace(folder.path, '<folder>')
-    await expectPage('spool-lock-of-another-user', { 'a lock of another user': shown })
-    expect(await folder.names(/\.lock/)).toEqual(['0123456789ab-16.lock'])
-  })
-
-  test('the lock of a process that ended unexpectedly says how many deliveries it may have had in flight', async (folder) => {
-    await (await folder.open()).close()
-    for (const concurrency of [3, 40])
-      await writeFile(join(folder.path, `0123456789ab-${concurrency}.lock`), '')
-    const lock = await lockFolder(folder.path, 16, reportsOf(folder.path, false))
-    expect(lock.inFlightBefore).toBe(40)
-    await lock.release()
-    const next = await lockFolder(folder.path, 16, reportsOf(folder.path, false))
-    expect(next.inFlightBefore).toBe(0)
-    await next.release()
-  })
-
-  test('a process whose new lock another one removes tries again', async (folder) => {
-    using rename = failingOnce('rename', 'ENOENT')
-    await using _spool = await folder.open()
-    expect(rename.hasFailed).toBe(true)
-  })
 
   test.for(['EIO', 'EROFS', 'ENOSPC'])(
     'a lock that cannot be removed (%s) is logged: `close` ends all the same, and the folder can be opened',
@@ -367,20 +247,10 @@ describe('one process at a time has a spool open', () => {
     socket.destroy()
   })
 
-  test.for([
-    ['a file that is no socket', (path: string) => writeFile(path, '')],
-    ['a link to nothing', (path: string) => symlink('nowhere', path)],
-  ])('%s is not taken for a living process', async (folder, [_what, make]) => {
-    await (await folder.open()).close()
-    await make(join(folder.path, '0123456789ab-16.lock'))
+  test('a file that is no socket is not taken for a living process', async (folder) => {
+    await folder.put({ name: '0123456789ab-16.lock', content: '' })
     await using _spool = await folder.open()
     expect(await folder.names(/^0123456789ab/)).toEqual([])
-  })
-
-  test('a folder with the name of a lock is named', async (folder) => {
-    const name = '0123456789ab-16.lock'
-    await mkdir(join(folder.path, name), { recursive: true, mode: 0o700 })
-    expect((await refusalOf(folder.path)).message).toContain(`${name}, which is no lock: remove it`)
   })
 })
 
@@ -388,7 +258,6 @@ describe('one process at a time has a spool open', () => {
 function failingOnce(name: 'rename' | 'rm', code: string) {
   const original = fs[name]
   const failing = {
-    hasFailed: false,
     [Symbol.dispose]() {
       Object.assign(fs, { [name]: original })
       syncBuiltinESMExports()
@@ -396,7 +265,6 @@ function failingOnce(name: 'rename' | 'rm', code: string) {
   }
   const fail = async () => {
     failing[Symbol.dispose]()
-    failing.hasFailed = true
     throw Object.assign(new Error(code), { code })
   }
   Object.assign(fs, { [name]: fail })

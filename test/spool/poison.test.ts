@@ -4,7 +4,6 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { StuckDelivery } from 'notification-subscriber/spool'
 import { expect } from 'vitest'
-import { lineOf, nameOf, notAttempted } from '../../src/spool/format.js'
 import { recordingLogger } from '../support/recording-logger.js'
 import {
   idsOf,
@@ -74,27 +73,9 @@ test('each suspect and each repetition is counted on the disk before its call, a
 })
 
 test('what a killed process was repeating stands alone among the repetitions, wherever it stands', async (folder) => {
-  await (await folder.open()).close()
-  const failed = { attempts: 3, dueAt: 7, reportedAt: 0, crashes: 1 }
-  const lines = [4, 5, 6].map((id) =>
-    lineOf(
-      2_000,
-      { id: 2_000 + id, receivedAt: 5, text: JSON.stringify(numbered(id)) },
-      id < 6 ? failed : notAttempted,
-    ),
-  )
-  const content = lines.join('')
-  const fields = {
-    kind: 'closed',
-    id: 2_000,
-    lastId: 2_006,
-    count: 3,
-    size: content.length,
-    oldestAt: 5,
-  } as const
-  const { name, content: first } = segmentOf(1_000, [numbered(1)])
-  await writeFile(join(folder.path, name), first)
-  await writeFile(join(folder.path, nameOf(fields)), content)
+  const state = { attempts: 3, dueAt: 7, reportedAt: 0, crashes: 1 }
+  await folder.put(segmentOf(1_000, [numbered(1)]))
+  await folder.put(segmentOf(2_000, [{ ...numbered(4), state }, { ...numbered(5), state }, numbered(6)]))
   await leaveLock(folder.path, 1)
   const finish: (() => void)[] = []
   const { deliver, delivered } = recorder(({ notification: { id } }) =>
@@ -137,21 +118,9 @@ test.for([
 ])(
   'a delivery that has ended three processes is reported and not delivered: onStuck says %s',
   async (folder, [answer, letters]) => {
-    await (await folder.open()).close()
-    const line = lineOf(
-      1_000,
-      { id: 1_001, receivedAt: 5, text: JSON.stringify(numbered(1)) },
-      { attempts: 2, dueAt: 0, reportedAt: 0, crashes: 3 },
-    )
-    const fields = {
-      kind: 'closed',
-      id: 1_000,
-      lastId: 1_001,
-      count: 1,
-      size: line.length,
-      oldestAt: 5,
-    } as const
-    await writeFile(join(folder.path, nameOf(fields)), line)
+    const state = { attempts: 2, dueAt: 0, reportedAt: 0, crashes: 3 }
+    const segment = segmentOf(1_000, [{ ...numbered(1), state }])
+    await folder.put(segment)
     const { deliver, delivered } = recorder()
     const reports: StuckDelivery[] = []
     const logger = recordingLogger()
@@ -160,7 +129,7 @@ test.for([
       deliver,
       logger,
       onStuck: (stuck) => {
-        written = readFileSync(join(folder.path, nameOf(fields)), 'latin1')
+        written = readFileSync(join(folder.path, segment.name), 'latin1')
         reports.push(stuck)
         return answer
       },

@@ -49,9 +49,17 @@ test.for(['EIO', 'ENOSPC', 'EROFS'])(
       let calls = 0
       await using folder = await spoolFolder()
       const files = filesWith({
-        before() {
+        async before(operation, file, args) {
           calls += 1
-          if (calls === failing) throw Object.assign(new Error(`${code}: call ${failing}`), { code })
+          if (calls !== failing) return
+          // A disk that gets full writes the first bytes.
+          if (operation === 'write') {
+            const [bytes, from, length, position] = args as [Buffer, number, number, number]
+            await using handle = await fs.open(file, 'r+')
+            const isAppend = position === (await handle.stat()).size
+            if (isAppend) await handle.write(bytes, from, length >> 1, position)
+          }
+          throw Object.assign(new Error(`${code}: call ${failing}`), { code })
         },
       })
       const done = recorder(({ notification: { id } }) => {
@@ -77,43 +85,6 @@ test.for(['EIO', 'ENOSPC', 'EROFS'])(
     await Promise.all(Array.from({ length: calls }, (_, index) => failAt(index + 1)))
   },
 )
-
-test('on disks that fail at random, with short writes, nothing acknowledged is lost, and nothing is damage', async () => {
-  const random = Random.seeded()
-  for (let round = 0; round < 25; round += 1) {
-    await using folder = await spoolFolder()
-    let isFailing = false
-    const files = filesWith({
-      before: async (operation, file, args) => {
-        if (!isFailing || !/write$|datasync|sync|truncate|rename|unlink/.test(operation)) return
-        if (integer(random, 0, 9) > 0) return
-        // A disk that gets full writes the first bytes.
-        if (operation === 'write' && file.endsWith('.open')) {
-          const [bytes, from, length, position] = args as [Buffer, number, number, number]
-          const handle = await fs.open(file, 'r+')
-          const isAtEnd = position === (await handle.stat()).size
-          if (isAtEnd) await handle.write(bytes, from, length >> 1, position)
-          await handle.close()
-        }
-        throw Object.assign(new Error('EIO: at random'), { code: 'EIO' })
-      },
-    })
-    const done = recorder(() => {
-      if (integer(random, 0, 3) === 0) throw new Error('away')
-    })
-    const first = await folder.open({ deliver: done.deliver }, files)
-    isFailing = true
-    const kept = await keepMany(first, 60, integer(random, 1, 9))
-    await first.close({ timeoutMs: 0 })
-    isFailing = false
-    const again = recorder()
-    await using second = await folder.open({ deliver: again.deliver })
-    await until(() => second.size === 0)
-    const found = new Set(idsOf([...done.delivered, ...again.delivered]))
-    expect(kept.filter((id) => !found.has(id))).toEqual([])
-    expect(folder.damages).toEqual([])
-  }
-})
 
 test('of 300 damaged folders each opens, alters no delivery, loses no whole one, and reports the damage', async () => {
   const random = Random.seeded()
@@ -250,23 +221,6 @@ test('an outage makes no files: a failed delivery stays where it is, and moves o
   await until(() => spool.size === 10)
 })
 
-test('a clock that was ahead hides no age: ids keep the order, times are what the clock said', async (folder) => {
-  await fs.mkdir(folder.path, { mode: 0o700 })
-  const ahead = segmentOf((Date.now() + 365 * 86_400_000) * 1_000, [numbered(1)])
-  await writeFile(join(folder.path, ahead.name), ahead.content)
-  const startedAt = Date.now()
-  const { deliver, delivered } = recorder(({ notification }) =>
-    notification.id === 'n1' ? undefined : never(),
-  )
-  const spool = await folder.open({ deliver, concurrency: 1 })
-  await keep(spool, numbered(2))
-  await until(() => delivered.length === 2)
-  expect(idsOf(delivered)).toEqual(['n1', 'n2'])
-  expect(spool.oldestReceivedAt).toBeGreaterThanOrEqual(startedAt)
-  expect(spool.oldestReceivedAt).toBeLessThanOrEqual(Date.now())
-  await spool.close({ timeoutMs: 0 })
-})
-
 test('the trace of a callback is kept with its delivery, and with its dead letter', async (folder) => {
   const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`
   const seen: unknown[] = []
@@ -277,16 +231,7 @@ test('the trace of a callback is kept with its delivery, and with its dead lette
     return first.keep(delivery.notification, { delivery, header })
   }
   await keepWith(1, traceparent)
-  const others = [
-    undefined,
-    '',
-    `${traceparent} `,
-    'a\nb',
-    traceparent.toUpperCase(),
-    traceparent.replace('00', 'ff'),
-    traceparent.replaceAll('a', '0'),
-    traceparent.replaceAll('b', '0'),
-  ]
+  const others = [undefined, `${traceparent} `, 'a\nb', traceparent.toUpperCase()]
   for (const [index, other] of others.entries()) await keepWith(index + 2, other)
   await first.close({ timeoutMs: 0 })
   const options = {

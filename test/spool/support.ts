@@ -17,9 +17,10 @@ import {
   type PayloadSchemas,
 } from 'notification-subscriber/spool'
 import { expect, vi } from 'vitest'
-import { openParts } from '../../src/spool/delivery-spool.js'
 import type { SpoolFiles } from '../../src/spool/folder.js'
-import { lineOf, nameOf } from '../../src/spool/format.js'
+import { type EntryState, lineOf, nameOf } from '../../src/spool/format.js'
+import { openStore } from '../../src/spool/spool-store.js'
+import { createDeliveryParser } from '../../src/webhooks/parse.js'
 import type { NoPayloadSchemas } from '../../src/webhooks/schemas.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 import { testWith } from '../support/test-with.js'
@@ -48,6 +49,11 @@ export async function spoolFolder() {
       const spool = await open({ deliver: never })
       for (const delivery of deliveries) await keep(spool, delivery)
       await spool.close({ timeoutMs: 0 })
+    },
+    /** Makes the folder if it is not there, and writes a file of an earlier process into it. */
+    async put({ name, content }: { readonly name: string; readonly content: string | Buffer }) {
+      await fs.mkdir(path, { recursive: true, mode: 0o700 })
+      await fs.writeFile(join(path, name), content)
     },
     /** The ids of the deliveries that the next process delivers until none is left. */
     async drain(): Promise<string[]> {
@@ -79,7 +85,8 @@ export async function openSpool<Payloads extends PayloadSchemas = NoPayloadSchem
 ): Promise<DeliverySpool<Payloads>> {
   const options = { deliver: () => {}, logger: false as const, ...given }
   if (files === undefined) return DeliverySpool.open(options)
-  return Reflect.construct(DeliverySpool, [await openParts(options, files)])
+  const parser = createDeliveryParser({ payloads: given.payloads ?? {} })
+  return Reflect.construct(DeliverySpool, [await openStore(options, files), parser, options])
 }
 
 export const never = () => new Promise<never>(() => {})
@@ -245,13 +252,17 @@ export function diskThatFailsTo(operations: string | readonly string[], file = /
   return disk
 }
 
-/** A segment that an earlier process closed, with deliveries of these ids. */
-export function segmentOf(id: number, deliveries: readonly Delivery[]) {
-  const lines = deliveries.map((delivery, index) =>
-    lineOf(id, { id: id + 1 + index, receivedAt: 5, traceparent: undefined, text: JSON.stringify(delivery) }),
+/** A segment that an earlier process left, with these deliveries. */
+export function segmentOf(
+  id: number,
+  deliveries: readonly (Delivery & { readonly state?: EntryState })[],
+  kind: 'open' | 'closed' = 'closed',
+) {
+  const lines = deliveries.map(({ state, ...delivery }, index) =>
+    lineOf(id, { id: id + 1 + index, receivedAt: 5, text: JSON.stringify(delivery) }, state),
   )
   const content = Buffer.from(lines.join(''))
   const count = deliveries.length
-  const fields = { kind: 'closed' as const, id, lastId: id + count, count, size: content.length, oldestAt: 5 }
-  return { name: nameOf(fields), content, lines }
+  const name = nameOf({ kind, id, lastId: id + count, count, size: content.length, oldestAt: 5 })
+  return { name, content, lines }
 }
