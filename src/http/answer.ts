@@ -81,8 +81,8 @@ export class Answer {
   /** The body as errors show it. */
   text(): string {
     // A `fetch` decodes by itself, and keeps the header.
-    const encoding = this.body.includes('\ufffd') ? this.#encoding() : undefined
-    return encoding === undefined ? this.redact(this.body) : `[not read: it is encoded as ${encoding}]`
+    const encoding = this.body.includes('\ufffd') && this.#encoding()
+    return encoding ? `[not read: it is encoded as ${encoding}]` : this.redact(this.body)
   }
 
   #encoding(): string | undefined {
@@ -102,33 +102,24 @@ export class Answer {
     const json = this.bodyComplete ? parseJson(this.body) : undefined
     if (json !== undefined) return validate(schema, json, refuse)
     const encoding = this.#encoding()
-    const howEncoded = encoding === undefined ? '' : `: it is encoded as ${encoding}`
-    const message = this.bodyComplete ? `is not JSON${howEncoded}` : 'is incomplete or too long'
-    throw refuse([{ path: [], message }])
+    const notJson = `is not JSON${encoding ? `: it is encoded as ${encoding}` : ''}`
+    throw refuse([{ path: [], message: this.bodyComplete ? notJson : 'is incomplete or too long' }])
   }
 }
 
 /** Headers in which services, load balancers and networks name a request. */
 const requestIdHeaders = ['x-request-id', 'x-correlation-id', 'x-amzn-trace-id', 'cf-ray']
 
-/**
- * Reads `Retry-After`, seconds or an HTTP date (RFC 9110 section 10.2.3), as milliseconds from now. Some servers send a fraction.
- *
- * @param sent - the server's `Date`: its clock and ours may differ
- */
+/** Reads `Retry-After`, seconds or a date (RFC 9110 section 10.2.3), as milliseconds from now. Some servers send a fraction. */
 function parseRetryAfterMs(value: string | undefined, sent: string | undefined): number | undefined {
-  const text = value?.trim()
-  if (text === undefined || text.length > 100) return undefined
-  // A value with more digits is ignored: it would be centuries.
-  if (/^\d{1,10}(?:\.\d{1,20})?$/.test(text)) return Math.ceil(Number(text) * 1_000)
-  const at = parseDate(text)
+  // More digits would be centuries.
+  if (/^\d{1,10}(?:\.\d{1,20})?$/.test(value ?? '')) return Math.ceil(Number(value) * 1_000)
+  const at = parseDate(value)
+  // From the server's `Date`: its clock and ours may differ.
   return Number.isNaN(at) ? undefined : Math.max(0, at - (parseDate(sent) || Date.now()))
 }
 
-/** An HTTP date in one of its three forms (RFC 9110 section 5.6.7), or `NaN`. */
+/** An HTTP date (RFC 9110 section 5.6.7) without its obsolete forms, or `NaN`. */
 function parseDate(text = ''): number {
-  // It begins with the name of a day. Without this check Date.parse would read "-1" as a year.
-  if (!/^[A-Z][a-z]{2,8},? /.test(text)) return Number.NaN
-  // The form of C's `asctime` has no zone, and is GMT like the others.
-  return Date.parse(/\d\d:\d\d \d{4}$/.test(text) ? `${text} GMT` : text)
+  return /^[A-Z][a-z]{2}, [\w :]{20,21} GMT$/.test(text) ? Date.parse(text) : Number.NaN
 }
