@@ -23,11 +23,6 @@ export async function withTimeLimit<Result>(
   throw timeoutError()
 }
 
-/** Why a signal was aborted. Some polyfills have signals without a reason. */
-export function abortReason(signal: AbortSignal): unknown {
-  return signal.reason ?? new DOMException('This operation was aborted', 'AbortError')
-}
-
 /** An exponential backoff. */
 export interface Backoff {
   /** Wait after the first failure, in milliseconds; each further failure doubles the wait. */
