@@ -42,15 +42,13 @@ export function undiciTransport({
   let opening: Promise<Opened> | undefined
   let opened: Opened | undefined
 
-  async function send(request: HttpRequest, deadline: Deadline) {
-    opening ??= dispatcher === undefined ? open(ca, proxy) : recognize(dispatcher)
-    opened = await deadline.waitFor(opening, 'connection')
-    return opened.send(request, deadline)
-  }
-
   return {
     proxy,
-    send: (request, deadline) => opened?.send(request, deadline) ?? send(request, deadline),
+    async send(request, deadline) {
+      opening ??= dispatcher === undefined ? open(ca, proxy) : recognize(dispatcher)
+      opened ??= await deadline.waitFor(opening, 'connection')
+      return opened.send(request, deadline)
+    },
     async close() {
       // What could not be opened has nothing to close.
       const transport = await opening?.catch(() => undefined)
@@ -68,15 +66,16 @@ async function open(ca: string | undefined, proxy: string | undefined): Promise<
   const limits = { connections: maxConnections, headersTimeout: 0, bodyTimeout: 0 }
   const options = { ...limits, connect: namingAlerts(undici.buildConnector(tls)) }
   const direct = new undici.Agent(options)
-  const proxied = proxy
-    ? proxyAgent(undici, proxy, { ...options, proxyTls: tls, requestTls: tls })
-    : undefined
+  const proxied = proxy && proxyAgent(undici, proxy, { ...options, proxyTls: tls, requestTls: tls })
   // No proxy reaches this machine.
   const dispatcherFor = ({ origin }: Address) =>
     proxied && !loopbackHost.test(new URL(origin).hostname) ? proxied : direct
   return {
     send: (request, deadline) => exchange(dispatcherFor(request.address), request, deadline),
-    close: async () => void (await Promise.all([direct.destroy(), proxied?.destroy()])),
+    async close() {
+      await direct.destroy()
+      if (proxied) await proxied.destroy()
+    },
   }
 }
 
@@ -117,14 +116,14 @@ async function loadUndici(): Promise<Undici> {
   }
 }
 
-/** How long one address of a host may take, in milliseconds: a lost packet, and the round trip to another continent. */
+/**
+ * How long one address of a host may take, in milliseconds. Node.js itself gives 250 ms if the host has another address, such as
+ * one of IPv6 without a route: too little for a lost packet, or another continent.
+ */
 const addressMs = 2_000
 
-/**
- * The options of connections. Node.js itself gives an address 250 ms if the host has another one, such as one of IPv6 without a
- * route: too little for a distant server. One context for all connections, so that the authorities are parsed once.
- */
-export async function tlsOptions(ca: string | undefined) {
+/** The options of connections. One context for all of them, so that the authorities are parsed once. */
+async function tlsOptions(ca: string | undefined) {
   const { getDefaultAutoSelectFamilyAttemptTimeout } = await import('node:net')
   const { createSecureContext } = await import('node:tls')
   return {
@@ -169,21 +168,6 @@ function exchange(
 
 type Headers = Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseStart']>>[2]
 
-/** What a handler holds until the exchange ends. */
-class Pending {
-  readonly body = new BoundedBytes(maxBodyBytes)
-  controller: Dispatcher.DispatchController | undefined
-  /** 0 until the head of the answer has arrived. */
-  status = 0
-  headers: Headers = {}
-  bodyTimer: NodeJS.Timeout | undefined
-
-  constructor(
-    readonly deadline: Deadline,
-    readonly resolve: (became: HttpResponse | NoResponse) => void,
-  ) {}
-}
-
 /**
  * The handler of one exchange. Undici calls `onRequestStart` when the request has a free connection: before
  * that call the server cannot have seen the request.
@@ -192,81 +176,84 @@ class Pending {
  */
 class ResponseHandler implements Dispatcher.DispatchHandler, Waiting {
   phase: 'connection' | 'answer' = 'connection'
-  /** Released at the end, because undici keeps finished requests and with them their handlers. */
-  #pending: Pending | undefined
+  readonly #deadline: Deadline
+  readonly #resolve: (outcome: HttpResponse | NoResponse) => void
+  readonly #body = new BoundedBytes(maxBodyBytes)
+  #controller: Dispatcher.DispatchController | undefined
+  /** 0 until the head of the answer has arrived. */
+  #status = 0
+  #headers: Headers = {}
+  #bodyTimer: NodeJS.Timeout | undefined
+  #hasEnded = false
 
-  constructor(deadline: Deadline, resolve: (became: HttpResponse | NoResponse) => void) {
-    this.#pending = new Pending(deadline, resolve)
+  constructor(deadline: Deadline, resolve: (outcome: HttpResponse | NoResponse) => void) {
+    this.#deadline = deadline
+    this.#resolve = resolve
     deadline.setWaiting(this)
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#pending?.deadline.checkClock()
-    if (this.#pending === undefined) {
-      controller.abort(abandoned())
+    this.#deadline.checkClock()
+    if (this.#hasEnded) {
+      controller.abort(abandoned)
       return
     }
-    this.#pending.controller = controller
+    this.#controller = controller
     this.phase = 'answer'
   }
 
   onResponseStart(_controller: unknown, status: number, headers: Headers): void {
-    const pending = this.#pending
     // 1xx answers precede the final answer (RFC 9110 section 15.2).
-    if (pending === undefined || isInterim(status)) return
-    pending.status = status
-    pending.headers = headers
-    if (!isSuccess(status)) pending.bodyTimer = setTimeout(() => this.#cutOff(), errorBodyMs)
+    if (this.#hasEnded || isInterim(status)) return
+    this.#status = status
+    this.#headers = headers
+    if (!isSuccess(status)) this.#bodyTimer = setTimeout(() => this.#stop(this.#answer(false)), errorBodyMs)
   }
 
   onResponseData(_controller: unknown, piece: Uint8Array): void {
-    if (this.#pending?.body.add(piece) === false) this.#cutOff()
+    if (!this.#body.add(piece)) this.#stop(this.#answer(false))
   }
 
   onResponseEnd(): void {
-    this.#answer(true)
+    this.#end(this.#answer(true))
   }
 
   onResponseError(_controller: unknown, error: unknown): void {
-    const status = this.#pending?.status ?? 0
+    const status = this.#status
     // Also of an answer without a body that declares one.
-    if (isBodiless(status)) this.#answer(true)
-    else if (status !== 0 && !isSuccess(status)) this.#answer(false)
-    else this.#end()?.resolve({ error, requestSent: this.phase === 'answer' && !isRefusedHandshake(error) })
+    if (isBodiless(status)) this.#end(this.#answer(true))
+    else if (status !== 0 && !isSuccess(status)) this.#end(this.#answer(false))
+    else this.#end({ error, requestSent: this.phase === 'answer' && !isRefusedHandshake(error) })
   }
 
   abandon(): void {
-    const pending = this.#end()
-    pending?.resolve({ error: pending.deadline.reason, requestSent: this.phase === 'answer' })
-    pending?.controller?.abort(abandoned())
+    this.#stop({ error: this.#deadline.reason, requestSent: this.phase === 'answer' })
   }
 
-  /** Answers with the received part of the body. */
-  #cutOff(): void {
-    const controller = this.#pending?.controller
-    this.#answer(false)
-    controller?.abort(abandoned())
-  }
-
-  #answer(bodyComplete: boolean): void {
-    const pending = this.#end()
-    if (pending === undefined) return
-    const { body, headers, status } = pending
+  /** The answer with the part of the body that has arrived. */
+  #answer(bodyComplete: boolean): HttpResponse {
+    const headers = this.#headers
     const header = (name: string) => [headers[name]].flat()[0]
-    pending.resolve(responseOf({ status, header }, body.bytes, bodyComplete))
+    return responseOf({ status: this.#status, header }, this.#body.bytes, bodyComplete)
   }
 
-  /** Releases what the handler holds; a second call returns nothing. */
-  #end(): Pending | undefined {
-    const pending = this.#pending
-    this.#pending = undefined
-    clearTimeout(pending?.bodyTimer)
-    pending?.deadline.setWaiting(undefined)
-    return pending
+  /** Ends before the server does. */
+  #stop(outcome: HttpResponse | NoResponse): void {
+    const controller = this.#controller
+    this.#end(outcome)
+    controller?.abort(abandoned)
+  }
+
+  #end(outcome: HttpResponse | NoResponse): void {
+    if (this.#hasEnded) return
+    this.#hasEnded = true
+    clearTimeout(this.#bodyTimer)
+    // Undici may keep the handler, which must not keep the connection.
+    this.#controller = undefined
+    this.#deadline.setWaiting(undefined)
+    this.#resolve(outcome)
   }
 }
 
 /** The reason that undici needs for an abort. It is never shown, because the exchange has already ended. */
-function abandoned(): Error {
-  return new Error('the request is abandoned')
-}
+const abandoned = new Error('the request is abandoned')
