@@ -101,7 +101,6 @@ describe.each(Object.entries(transports))('over %s', (_name, transport) => {
   })
 
   test.each([
-    [{ server: 'retry-after', 'retry-after': '7' }, 7_000],
     [{ 'retry-after': ['7', '8'] }, 7_000],
     [{}, undefined],
   ])('of several values of a header the first one is read: %j', async (headers, retryAfterMs) => {
@@ -120,12 +119,6 @@ describe.each(Object.entries(transports))('over %s', (_name, transport) => {
     const { client, body } = clientAnswered(400, ['x'.repeat(limit - 1), 'yz', 'never read'])
     await expect(client.unsubscribe(1)).rejects.toMatchObject({ status: 400 })
     expect(body).toEqual({ read: 2, isLetGo: true })
-  })
-
-  test('the beginning of a piece that is too long is kept', async () => {
-    const { client } = clientAnswered(400, ['beginning ', 'x'.repeat(2 * limit)])
-    const shown = `beginning ${'x'.repeat(64 * 1024)}`.slice(0, 64 * 1024)
-    await expect(client.unsubscribe(1)).rejects.toMatchObject({ body: shown })
   })
 
   test('beyond 1 MiB, a 201 is not usable', async () => {
@@ -198,4 +191,37 @@ describe.each(Object.entries(transports))('over %s', (_name, transport) => {
     const { client } = clientAnswered(400, [umlaut.subarray(0, 1), umlaut.subarray(1)])
     await expect(client.unsubscribe(1)).rejects.toMatchObject({ body: 'ü' })
   })
+})
+
+const answering = (answer: unknown) =>
+  fakeService().client({ auth, retry: false, fetch: async () => answer as Response })
+
+test.each<[string, object, string]>([
+  ['null', { body: null }, ''],
+  ['missing', {}, 'from text()'],
+  ['a string', { body: 'text' }, 'from text()'],
+])('a fetch may answer with a body that is %s', async (_name, body, expected) => {
+  const client = answering({ status: 400, text: async () => 'from text()', ...body })
+  await expect(client.unsubscribe(1)).rejects.toMatchObject({ body: expected, retryAfterMs: undefined })
+})
+
+test.each<[string, unknown]>([
+  ['nothing', undefined],
+  ['a status that is no number', { status: '201', text: async () => '{"subscription_id":7}' }],
+  ['the status 0 of a redirect that a browser hides', { status: 0, text: async () => '' }],
+])('a fetch that answers with %s leaves the outcome of a create unknown', async (_name, answer) => {
+  const error = await failureOf(answering(answer).createSubscription(subscription))
+  expect(error).toMatchObject({ code: 'OUTCOME_UNKNOWN', cause: { code: 'CONNECTION', requestSent: true } })
+})
+
+test("a fetch gets a caller's abort, with the caller's reason", async () => {
+  const service = fakeService()
+  const abort = new AbortController()
+  service.onCall = ({ signal }) =>
+    new Promise((_, reject) => {
+      signal.addEventListener('abort', () => reject(new Error('as fetch does')))
+      abort.abort('enough')
+    })
+  await expect(service.client().unsubscribe(1, { signal: abort.signal })).rejects.toBe('enough')
+  expect(service.calls[0]?.signal).toMatchObject({ aborted: true, reason: 'enough' })
 })
