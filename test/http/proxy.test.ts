@@ -1,13 +1,12 @@
 /** Proxies from the environment: a real proxy on loopback, and hosts that only the proxy can reach. */
 
-import { createServer } from 'node:http'
 import { NotificationClient } from 'notification-subscriber'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ConnectProxy } from '../support/connect-proxy.js'
 import { failureOf } from '../support/failure.js'
 import { subscription } from '../support/fake-service.js'
-import { refusingPort, serving } from '../support/listen.js'
+import { refusingPort } from '../support/listen.js'
 import { recordingLogger } from '../support/recording-logger.js'
 import { everythingShownBy, expectNoSecretIn, secrets } from '../support/secrets.js'
 
@@ -38,16 +37,17 @@ function clientOf(baseUrl: string): NotificationClient {
   })
 }
 
-/** `PROXY` stands for the address of the proxy, `REFUSING` for one where nothing listens. */
+/** `PROXY` stands for the proxy's address, `SCHEMELESS` for that without `http://`, `REFUSING` for one where nothing listens. */
 type Environment = Readonly<Record<string, string>>
 
 function stubProxies(environment: Environment, proxy: string) {
   for (const [name, value] of Object.entries(environment)) {
-    const refusing = `http://127.0.0.1:${refusingPort}`
-    vi.stubEnv(
-      name,
-      value.replace('PROXY', proxy).replace('REFUSING', refusing).replace('SCHEMELESS http://', ''),
-    )
+    const addresses = {
+      PROXY: proxy,
+      SCHEMELESS: proxy.replace('http://', ''),
+      REFUSING: `http://127.0.0.1:${refusingPort}`,
+    }
+    vi.stubEnv(name, addresses[value as keyof typeof addresses] ?? value)
   }
 }
 
@@ -56,12 +56,10 @@ describe('a proxy from the environment', () => {
     { HTTPS_PROXY: 'PROXY' },
     { https_proxy: 'PROXY' },
     { HTTP_PROXY: 'PROXY' },
-    { http_proxy: 'PROXY' },
     { https_proxy: 'PROXY', HTTPS_PROXY: 'REFUSING' },
     { HTTPS_PROXY: 'PROXY', http_proxy: 'REFUSING' },
-    { https_proxy: '', HTTPS_PROXY: 'PROXY' },
     { https_proxy: '', HTTPS_PROXY: '', http_proxy: '', HTTP_PROXY: 'PROXY' },
-    { HTTPS_PROXY: 'SCHEMELESS PROXY' },
+    { HTTPS_PROXY: 'SCHEMELESS' },
     { HTTPS_PROXY: 'PROXY', NO_PROXY: 'example.com, .other.example' },
     { HTTPS_PROXY: 'PROXY', no_proxy: '', NO_PROXY: '' },
   ])('carries token and calls through tunnels, and reads neither: %j', async (environment) => {
@@ -84,10 +82,8 @@ describe('a proxy from the environment', () => {
   const silentHost = '192.0.2.1'
   test.each<[url: string, environment: Environment]>([
     [`https://${silentHost}`, { NO_PROXY: `example.org,${silentHost}` }],
-    [`https://${silentHost}`, { no_proxy: silentHost }],
     [`https://${silentHost}:8443`, { NO_PROXY: `${silentHost}:8443` }],
     [`https://${silentHost}`, { NO_PROXY: '*' }],
-    [`https://${silentHost}`, { no_proxy: '*', NO_PROXY: 'example.org' }],
     [`https://${silentHost}`, { no_proxy: '', NO_PROXY: '*' }],
     ...['localhost', 'LOCALHOST.', '127.0.0.1', '127.8.9.10', '[::1]'].map(
       (loopback): [string, Environment] => [`https://${loopback}:${refusingPort}`, {}],
@@ -97,16 +93,6 @@ describe('a proxy from the environment', () => {
     stubProxies({ HTTPS_PROXY: 'PROXY', HTTP_PROXY: 'PROXY', ...environment }, proxy.url)
     await using client = clientOf(url)
     await failureOf(client.getAccessToken({ timeoutMs: 300 }))
-    expect(proxy.requests).toEqual([])
-  })
-
-  test('gets no request to http: on loopback, because it could read the request', async () => {
-    await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl })
-    stubProxies({ HTTPS_PROXY: 'PROXY', HTTP_PROXY: 'PROXY' }, proxy.url)
-    await using server = await serving(createServer((_, response) => response.writeHead(204).end()))
-    const auth = { username: 'subscriber', password: secrets.password }
-    await using client = new NotificationClient({ baseUrl: `http://${server.host}`, auth })
-    await client.unsubscribe(1)
     expect(proxy.requests).toEqual([])
   })
 
