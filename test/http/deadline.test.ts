@@ -71,9 +71,7 @@ test('each names what is missing, and how the last attempt failed: the reviewed 
     expect({ what, phase: error.phase, timeoutMs: error.timeoutMs }).toEqual({ what, phase, timeoutMs })
     if (cause === undefined) expect(error.cause).toBeUndefined()
     else expect(error.cause).toMatchObject(cause)
-    expect(service.calls.at(-1)?.signal.aborted ?? true).toBe(
-      phase === 'answer' || service.calls.length === 0,
-    )
+    if (phase === 'answer') expect(service.calls.at(-1)?.signal.aborted).toBe(true)
     messages[what] = error.message
   }
   await expectPage('timeouts', messages)
