@@ -14,6 +14,7 @@ import { baseUrl, subscription } from '../support/fake-service.js'
 import { collectGarbage } from '../support/heap.js'
 import { listen } from '../support/listen.js'
 import { recordingLogger } from '../support/recording-logger.js'
+import { routeOf } from '../support/routes.js'
 import { undici8 } from '../support/undici8.js'
 
 const auth = { getAccessToken: () => 'token' }
@@ -49,7 +50,7 @@ test.each<{ version: number; mock: Mock }>([
 
 test('a mock of one origin answers', async () => {
   const mock = new MockAgent().get(baseUrl)
-  mock.intercept({ method: 'DELETE', path: '/api/subscriptions/7' }).reply(204)
+  mock.intercept(routeOf('unsubscribe', 7)).reply(204)
   await clientWith(mock).unsubscribe(7, { timeoutMs: 5_000 })
 })
 
