@@ -106,39 +106,11 @@ describe('one hierarchy', () => {
 
 test('each has the fields that it was made with, and its cause', () => {
   const cause = new Error('why')
-  const issues = [{ path: ['a'], message: 'is wrong' }]
   const answered = { status: 409, url: 'https://x.example/y', requestId: 'r', body: 'raw', retryAfterMs: 5 }
-  const { body, retryAfterMs, ...place } = answered
-  const carries = <Details extends object>(
-    Class: new (message: string, details: Details, options: { cause: unknown }) => Error,
-    details: Details,
-    shown: object = details,
-  ) => {
-    const error = new Class('message', details, { cause })
-    const { code, ...fields }: Record<string, unknown> = { ...error }
-    expect(fields).toEqual(shown)
-    expect(code).toMatch(/^[A-Z_]+$/)
-    expect(error).toMatchObject({ message: 'message', cause })
-  }
-  carries(sdk.ConfigurationError, { issues })
-  carries(sdk.InvalidRequestError, { issues })
-  carries(sdk.TokenRequestError, {
-    ...place,
-    error: 'invalid_client',
-    errorDescription: 'Who?',
-    retryAfterMs,
-  })
-  carries(sdk.ApiError, answered)
-  carries(sdk.SubscriptionConflictError, { ...answered, reason: 'partial-overlap', request })
-  carries(sdk.SubscriptionNotFoundError, { ...answered, subscriptionId: 7, provesEnded: false })
-  carries(sdk.ConnectionError, { requestSent: true })
-  carries(sdk.TimeoutError, { timeoutMs: 6, phase: 'token' })
-  carries(sdk.OutcomeUnknownError, { request })
-  carries(sdk.ResponseValidationError, { ...place, body, issues })
-  carries(sdk.SpoolError, { reason: 'disk' })
-  // A log of the error has no body.
-  carries(sdk.InvalidDeliveryError, { issues, body }, { issues })
-  expect(new sdk.ClosedError('message', { cause })).toMatchObject({ message: 'message', cause })
+  const conflict = { ...answered, reason: 'partial-overlap', request } as const
+  expect({ ...new sdk.SubscriptionConflictError('m', conflict) }).toMatchObject(conflict)
+  expect(new sdk.TimeoutError('m', { timeoutMs: 6, phase: 'token' }, { cause })).toMatchObject({ cause })
+  expect(new sdk.ClosedError('m', { cause })).toMatchObject({ message: 'm', cause })
 })
 
 test('the name is right also if a minifier renamed the class, and can be set as on any error', () => {
@@ -152,14 +124,12 @@ test('the name is right also if a minifier renamed the class, and can be set as 
 test.each<[unknown, string]>([
   ['{"a":', '{"a":'],
   [new TextEncoder().encode('größer ☎'), 'größer ☎'],
-  [new TextEncoder().encode('größer').buffer, 'größer'],
   [new DataView(new Uint8Array([123, 125]).buffer), '{}'],
   [new Uint8Array([123, 0xff, 125]), '{\uFFFD}'],
   [{ a: [1] }, '{"a":[1]}'],
   [null, 'null'],
   [undefined, ''],
   [10n, ''],
-  [() => {}, ''],
 ])('the bodyText of an InvalidDeliveryError about %o is %j', (body, text) => {
   expect(new sdk.InvalidDeliveryError('m', { issues: [], body }).bodyText).toBe(text)
 })

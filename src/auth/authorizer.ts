@@ -59,23 +59,17 @@ export async function accessTokenOf(authorizer: Authorizer, deadline: Deadline):
 
 const noAccessToken = configurationError('There is no access token')
 
-interface BearerAuthorization extends Authorization {
-  readonly accessToken: string
-  /** Issued during this call: if the service rejects it, a newer token would be rejected, too. */
-  readonly isFresh: boolean
-}
-
-function bearer(accessToken: string, isFresh: boolean, expiresAt?: number): BearerAuthorization {
-  return { header: `Bearer ${accessToken}`, secrets: [accessToken], accessToken, isFresh, expiresAt }
+function bearer(accessToken: string, expiresAt?: number): Authorization {
+  return { header: `Bearer ${accessToken}`, secrets: [accessToken], accessToken, expiresAt }
 }
 
 /** Tokens from the caller's function, which also caches and refreshes them. */
 function providedTokenAuthorizer(auth: ProvidedTokenAuth): TokenAuthorizer {
-  async function authorize(deadline: Deadline): Promise<BearerAuthorization> {
+  async function authorize(deadline: Deadline): Promise<Authorization> {
     const provided = (async (): Promise<unknown> => auth.getAccessToken())()
     const token = await deadline.waitFor(provided, 'token', { missing: () => missingProvided })
-    if (typeof token === 'string' && accessTokenPattern.test(token)) return bearer(token, false)
-    throw noAccessToken([{ path: ['auth', 'getAccessToken'], message: whatIsWrongWith(token) }])
+    if (typeof token === 'string' && accessTokenPattern.test(token)) return bearer(token)
+    throw noAccessToken([{ path: ['auth', 'getAccessToken'], message: noTokenReturned }])
   }
   return {
     authorize,
@@ -92,25 +86,15 @@ const missingProvided: Missing = {
     `\`auth.getAccessToken\` had not returned a token. See what it waits for${orMoreTime}.`,
 }
 
-/** Why a value from `getAccessToken` is no token. */
-function whatIsWrongWith(token: unknown): string {
-  if (typeof token !== 'string') {
-    const given = typeof token === 'object' ? 'an object that holds it' : `a ${typeof token}`
-    return `must return the token as a string, not ${token === undefined || token === null ? token : given}`
-  }
-  if (token === '') return 'must return a token: what it returned is empty'
-  if (/^bearer\s/i.test(token)) return 'must return the token alone: leave out the prefix `Bearer`'
-  return 'must return a token of visible ASCII characters: nothing else can be sent in a header'
-}
+const noTokenReturned =
+  'must return the token alone, as text of visible ASCII characters: without `Bearer`, and not in an object'
 
 interface HeldToken {
   readonly accessToken: string
   /** The same token as one promise: the hot path returns it and allocates nothing. */
   readonly promise: Promise<string>
   /** Made once per token, so that its header is checked and encoded once. */
-  readonly authorization: BearerAuthorization
-  /** Whether this process requested the token. A token from the shared store may have been rejected elsewhere. */
-  readonly issuedHere: boolean
+  readonly authorization: Authorization
   readonly lifetimeMs: number
   /** When a refresh is due; changes when a refresh starts or fails. */
   refreshAt: number
@@ -151,25 +135,20 @@ class RequestedTokens implements TokenAuthorizer {
     this.#shared = tokenCache && new SharedToken(tokenCache, key, options.log)
   }
 
-  authorize(deadline: Deadline): BearerAuthorization | Promise<BearerAuthorization> {
-    return (
-      this.#held()?.authorization ??
-      this.#next(deadline).then(({ accessToken, expiresAt, issuedHere }) =>
-        bearer(accessToken, issuedHere, Date.now() < expiresAt ? expiresAt : undefined),
-      )
-    )
+  authorize(deadline: Deadline): Authorization | Promise<Authorization> {
+    return this.#held()?.authorization ?? this.#next(deadline).then(({ authorization }) => authorization)
   }
 
   async reauthorize(
-    { accessToken, expiresAt = Number.POSITIVE_INFINITY, isFresh }: BearerAuthorization,
+    { accessToken, expiresAt = Number.POSITIVE_INFINITY }: Authorization,
     deadline: Deadline,
-  ): Promise<BearerAuthorization | undefined> {
+  ): Promise<Authorization> {
     // It has expired on its way, such as in a queue of the caller's `fetch`.
     if (Date.now() >= expiresAt) return this.authorize(deadline)
     this.#rejected = accessToken
     // A newer token may have replaced it.
     if (this.#current?.accessToken === accessToken) this.#current = undefined
-    return isFresh ? undefined : this.authorize(deadline)
+    return this.authorize(deadline)
   }
 
   heldAccessToken(): Promise<string> | undefined {
@@ -220,10 +199,10 @@ class RequestedTokens implements TokenAuthorizer {
       timeoutMs,
       retry: retryPolicy(retry, this.#options.retry),
     })
-    const token = heldToken(issued, true)
+    const token = heldToken(issued)
     const remainingMs = token.expiresAt - Date.now()
     // A token that is expired on arrival serves only the calls that waited for it.
-    if (remainingMs > 0 && this.#isBetter(token)) {
+    if (remainingMs > 0 && this.#lastsLonger(token)) {
       this.#current = token
       this.#shared?.write(issued)
       const expiresInMs = Math.round(remainingMs)
@@ -235,22 +214,21 @@ class RequestedTokens implements TokenAuthorizer {
   /** The token that another process stored, if it expires later than the current one. */
   #adoptable(stored: IssuedToken): HeldToken | undefined {
     if (stored.accessToken === this.#rejected) return undefined
-    const token = heldToken(stored, false)
+    const token = heldToken(stored)
     // A stored token that is due for a refresh is not used: a new one serves every process.
-    return this.#isBetter(token) && Date.now() < token.refreshAt ? token : undefined
+    return this.#lastsLonger(token) && Date.now() < token.refreshAt ? token : undefined
   }
 
-  #isBetter(token: HeldToken): boolean {
+  #lastsLonger(token: HeldToken): boolean {
     return this.#current === undefined || token.expiresAt > this.#current.expiresAt
   }
 }
 
-function heldToken({ accessToken, expiresAt, lifetimeMs }: IssuedToken, issuedHere: boolean): HeldToken {
+function heldToken({ accessToken, expiresAt, lifetimeMs }: IssuedToken): HeldToken {
   return {
     accessToken,
     promise: Promise.resolve(accessToken),
-    authorization: bearer(accessToken, false, expiresAt),
-    issuedHere,
+    authorization: bearer(accessToken, Date.now() < expiresAt ? expiresAt : undefined),
     lifetimeMs,
     refreshAt: expiresAt - lifetimeMs * (1 - randomIn(refreshDue)),
     expiresAt,

@@ -9,9 +9,6 @@ import { accessTokenPattern, type IssuedToken } from './token-request.js'
 /** How long the store may take for one operation, in milliseconds. */
 const limitMs = 1_000
 
-/** How long a store counts as empty after a failure, in milliseconds: meanwhile no call waits for it. */
-const countsAsEmptyMs = 30_000
-
 const entrySchema = z.lazy(() =>
   z.object({
     accessToken: z.string().regex(accessTokenPattern),
@@ -22,13 +19,12 @@ const entrySchema = z.lazy(() =>
 
 /** A store that fails never fails a call: it counts as empty. A rejected token stays until the new one is written over it. */
 export class SharedToken {
-  readonly #store: KeyValueStore
+  readonly #store: Pick<KeyValueStore, 'get' | 'set'>
   readonly #key: string
   readonly #log: Log
-  #countsAsEmptyUntil = Number.NEGATIVE_INFINITY
 
   /** @param key - equal for two clients only if they would request the same token; contains no secret */
-  constructor(store: KeyValueStore, key: string, log: Log) {
+  constructor(store: Pick<KeyValueStore, 'get' | 'set'>, key: string, log: Log) {
     this.#store = store
     this.#key = key
     this.#log = log
@@ -55,18 +51,14 @@ export class SharedToken {
     void this.#guarded('set', () => this.#store.set(this.#key, text, ttlMs))
   }
 
-  /** The result of an operation, or `undefined` if the store fails or counts as empty after a failure. */
+  /** The result of an operation, or `undefined` if the store fails. */
   async #guarded(operation: 'get' | 'set', run: () => unknown): Promise<unknown> {
-    if (performance.now() < this.#countsAsEmptyUntil) return undefined
     try {
       return await withTimeLimit(limitMs, run)
     } catch (error) {
-      this.#countsAsEmptyUntil = performance.now() + countsAsEmptyMs
       // The error's name only: its message may hold the token.
       const reason = error instanceof Error ? error.name : typeof error
-      const fields = { operation, reason, countsAsEmptyMs }
-      const message = 'Token cache failed and is not used for a while'
-      this.#log('warn', { event: 'token-cache.failed', ...fields }, message)
+      this.#log('warn', { event: 'token-cache.failed', operation, reason }, 'Token cache failed')
       return undefined
     }
   }

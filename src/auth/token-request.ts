@@ -47,7 +47,7 @@ export interface ClientCredentialsAuth {
   /** How ID and secret are encoded before base64, in a header. Default: `'raw'`. */
   readonly credentialsEncoding?: CredentialsEncoding | undefined
   /** Shares one token between processes, e.g. `redisStore(redis)` (docs/stores.md). Default: each client has its own. */
-  readonly tokenCache?: KeyValueStore | undefined
+  readonly tokenCache?: Pick<KeyValueStore, 'get' | 'set'> | undefined
 }
 
 /** An access token request before it is sent (RFC 6749 section 4.4.2). */
@@ -114,13 +114,13 @@ export class TokenEndpoint {
   readonly #request: UnauthorizedRequest
   /** The newest token request in flight. */
   #inFlight: Call | undefined
-  /** Whether the function that authenticates the client is at work. */
-  #isAuthenticating = false
+  readonly #hasFunction: boolean
 
   constructor(credentials: ClientCredentialsAuth, { gateway, ...options }: TokenRequestOptions) {
     const { authUrl, clientSecret, domain, scope } = credentials
     this.#scope = scope
     this.#authenticate = clientAuthenticationOf(credentials)
+    this.#hasFunction = typeof credentials.clientAuthentication === 'function'
     const path = endpoints.token.path.replace('{domain}', () => encodeURIComponent(domain))
     this.address = addressBelow(new URL(authUrl), path)
     this.#settings = { ...options, method: 'The token request' }
@@ -138,13 +138,16 @@ export class TokenEndpoint {
 
   /** Why there is no token yet. */
   missing(): Missing {
-    if (this.#isAuthenticating) return missingAuthentication
     const { proxy } = this.#settings.transport
-    const server = `the authorization server${proxy === undefined ? '' : `, or the proxy that ${proxy} names,`}`
+    const slow = [
+      'the authorization server',
+      ...(this.#hasFunction ? ['`auth.clientAuthentication`'] : []),
+      ...(proxy === undefined ? [] : [`the proxy that ${proxy} names`]),
+    ].join(' or ')
     return {
       words: ({ orMoreTime }) =>
         `there was no access token from ${this.address.shown} yet. ` +
-        `See whether ${server} is slow or out of reach${orMoreTime}.`,
+        `See whether ${slow} is slow or out of reach${orMoreTime}.`,
       lastFailure: this.#inFlight?.lastFailure,
     }
   }
@@ -154,11 +157,8 @@ export class TokenEndpoint {
     if (this.#scope !== undefined) body.set('scope', this.#scope)
     const known = [...body.keys(), ...publicFields]
     const request = { url: this.address.url, headers: new Headers(), body }
-    this.#isAuthenticating = true
     const authenticating = (async () => this.#authenticate(request))()
-    await deadline.waitFor(authenticating, 'token').finally(() => {
-      this.#isAuthenticating = false
-    })
+    await deadline.waitFor(authenticating, 'token')
     const headers = Object.fromEntries(request.headers)
     const secrets = [
       // Without the scheme, such as `Basic`.
@@ -212,11 +212,6 @@ export function basicCredentials(user: string, password: string): string {
   return Buffer.from(`${user}:${password}`, 'utf8').toString('base64')
 }
 
-const missingAuthentication: Missing = {
-  words: ({ orMoreTime }) =>
-    `\`auth.clientAuthentication\` had not ended. See what it waits for${orMoreTime}.`,
-}
-
 /** Fields of a client authentication that are no secrets. */
 const publicFields = ['client_id', 'client_assertion_type']
 
@@ -233,10 +228,6 @@ function issuedTokens(body: string): string[] {
 /** Visible ASCII, because a token is sent in a header. */
 export const accessTokenPattern = /^[\x21-\x7e]+$/
 
-function wholeSeconds(given: unknown): unknown {
-  return typeof given === 'number' ? Math.floor(given) : numericId(given)
-}
-
 /**
  * A successful answer of the token endpoint (docs/service.md, Resources). Fields beyond these are dropped.
  *
@@ -251,8 +242,8 @@ export const accessTokenResponseSchema = z.object({
   token_type: z
     .string()
     .regex(/^[Bb][Ee][Aa][Rr][Ee][Rr]$/, 'must be Bearer, the only type this service uses'),
-  /** Lifetime in seconds, counted from when the answer was generated; also with a fraction, or written as text. */
-  expires_in: z.preprocess(wholeSeconds, z.int().nonnegative()),
+  /** Lifetime in seconds, counted from when the answer was generated; also written as text. */
+  expires_in: z.preprocess(numericId, z.int().nonnegative()),
 })
 
 /** @throws `TokenRequestError` for another status than 200 or an intermediary, `ResponseValidationError` for another body */

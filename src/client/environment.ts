@@ -49,25 +49,20 @@ export function fromEnvironment<Client>(
   options: Omit<NotificationClientOptions, 'baseUrl' | 'auth'> | undefined,
   env: Environment,
 ): Client {
-  const misplaced = ['baseUrl', 'auth'].filter((name) => Object(options)[name] !== undefined)
-  if (misplaced.length > 0) {
-    const message = 'is read from the environment: leave it out here, or use `new NotificationClient`'
-    throw unusable(misplaced.map((name) => ({ path: [name], message })))
-  }
   // JavaScript callers may pass anything: a value that is no object has no variables.
   const given: Environment = Object(env)
   const problems = [...missingFrom(given), ...contradictionsIn(given), ...misspelledIn(given)]
   const { ca = certificatesOf(given.NOTIFICATION_CA_FILE, problems), routes, ...rest } = options ?? {}
   const unsubscribe = routes?.unsubscribe ?? routeOf('unsubscribe', given, problems)
   const update = routes?.update ?? routeOf('update', given, problems)
-  const baseUrl = given.NOTIFICATION_BASE_URL ?? ''
+  const auth = authOf(given)
   try {
     const client = make({
+      baseUrl: given.NOTIFICATION_BASE_URL ?? '',
+      auth,
       ...rest,
       ca,
       routes: { ...routes, unsubscribe, update },
-      baseUrl,
-      auth: authOf(given),
     })
     if (problems.length === 0) return client
   } catch (error) {

@@ -36,9 +36,10 @@ const callChannel = channelFor('call')
 /**
  * A client of the notification service. Safe to share: make one per set of credentials and keep it.
  *
- * Every method rejects with a `NotificationError`, with the reason of the caller's own `signal`, or with the
- * error of the caller's own `auth.getAccessToken` or `auth.clientAuthentication`. Errors and logs never contain credentials, tokens or the parameter values of
- * the call.
+ * Every method rejects with a `NotificationError`, with the reason of the caller's own `signal`, or with the error of the
+ * caller's own `auth.getAccessToken` or `auth.clientAuthentication`: `InvalidRequestError` or `ClosedError` before anything
+ * is sent, then `TokenRequestError`, `ApiError`, `ConnectionError`, `TimeoutError` or `ResponseValidationError`. Errors and
+ * logs never contain credentials, tokens or the parameter values of the call.
  *
  * @example
  * ```ts
@@ -121,8 +122,6 @@ export class NotificationClient implements AsyncDisposable {
    *
    * @throws `SubscriptionConflictError` on 409: a subscription exists for some of these types, users and callback URL
    * @throws `OutcomeUnknownError` when the answer was lost: creating again with `recreateIfExists: true` settles it
-   * @throws `InvalidRequestError` or `ClosedError` before anything is sent; `TokenRequestError`, `ApiError`,
-   * `ConnectionError`, `TimeoutError` when nothing was created; `ResponseValidationError` for an unusable answer
    */
   async createSubscription(
     input: CreateSubscriptionInput,
@@ -154,25 +153,21 @@ export class NotificationClient implements AsyncDisposable {
   }
 
   /**
-   * Ends a subscription. Method and path come from the service's public developer pages (docs/service.md, Endpoints);
-   * see the `routes` option.
+   * Ends a subscription. The route comes from the service's public developer pages; the option `routes` changes it.
+   * Repeating the call is safe.
    *
    * @throws `SubscriptionNotFoundError` when no active subscription has this id, or the service has another route
-   * @throws `InvalidRequestError` or `ClosedError` before anything is sent; `TokenRequestError`, `ApiError`,
-   * `ConnectionError`, `TimeoutError`, `ResponseValidationError`: repeating the call is safe
    */
   unsubscribe(subscriptionId: number, options?: CallOptions): Promise<void> {
     return this.#call('unsubscribe', options, (call) => this.#endpoints.unsubscribe(call, subscriptionId))
   }
 
   /**
-   * Changes parameters of a subscription: later callbacks carry the new values (docs/service.md, Rules). Pairs that
-   * are not named keep their values. Method and path come from the service's public developer pages (docs/service.md,
-   * Endpoints); see the `routes` option.
+   * Changes parameters of a subscription: later callbacks carry the new values (docs/service.md, Rules). Pairs that are not
+   * named keep their values. The route comes from the service's public developer pages; the option `routes` changes it.
+   * Repeating the call is safe.
    *
    * @throws `SubscriptionNotFoundError` when no active subscription has this id, or the service has another route
-   * @throws `InvalidRequestError` or `ClosedError` before anything is sent; `TokenRequestError`, `ApiError`,
-   * `ConnectionError`, `TimeoutError`, `ResponseValidationError`: repeating the call is safe
    *
    * @example
    * ```ts
@@ -193,9 +188,7 @@ export class NotificationClient implements AsyncDisposable {
    * The client's bearer token, for the caller's own requests. A valid token comes from memory. Shortly before the token
    * expires, it is refreshed in the background (docs/client.md, Tokens).
    *
-   * @throws `InvalidRequestError` or `ClosedError` before anything is sent; `TokenRequestError`,
-   * `ResponseValidationError`, `ConnectionError`, `TimeoutError`; `ConfigurationError` when the client authenticates
-   * with user name and password
+   * @throws `ConfigurationError` when the client authenticates with user name and password
    */
   getAccessToken(options?: CallOptions): Promise<string> {
     // The hot path: no async function, no timer, and one promise for all callers.

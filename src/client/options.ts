@@ -1,13 +1,17 @@
 /** The options of a client and of a call: their types, and the schemas that check them. */
 import * as z from 'zod'
 import type { Auth, ProvidedTokenAuth } from '../auth/authorizer.js'
-import type { ClientAuthentication, CredentialsEncoding } from '../auth/token-request.js'
+import type {
+  ClientAuthentication,
+  ClientCredentialsAuth,
+  CredentialsEncoding,
+} from '../auth/token-request.js'
 import type { DispatcherLike, FetchLike } from '../http/fetch.js'
 import type { RetryOptions } from '../http/retry.js'
 import type { ResponseSummary } from '../http/send.js'
 import type { Logger } from '../logger.js'
 import { urlProblem } from '../shared/addresses.js'
-import { certificatesIn, hasWholeCertificates } from '../shared/certificates.js'
+import { certificatesIn } from '../shared/certificates.js'
 import { placeholderProblem } from '../shared/given.js'
 import { type Routes, routesSchema } from '../shared/routes.js'
 import { thrownBy } from '../shared/text.js'
@@ -20,7 +24,6 @@ import {
   validate,
 } from '../shared/validation.js'
 import { maxDelayMs } from '../shared/waits.js'
-import type { KeyValueStore } from '../stores/key-value-store.js'
 import { headersSchema } from '../subscriptions/schemas.js'
 
 /** What a client needs: `baseUrl` and `auth`; the rest has defaults. `dispatcher`, `fetch` and `ca` exclude each other. */
@@ -123,14 +126,10 @@ function checkCertificates(ca: string, context: z.RefinementCtx): void {
       'must be certificates as text in PEM (-----BEGIN CERTIFICATE-----), not the name of a file: read the file first',
     )
   }
-  if (!hasWholeCertificates(ca))
-    refuse('has a certificate without its end (-----END CERTIFICATE-----): is the file cut off?')
   // Loaded here, so that importing the package does not load `node:crypto`.
   const { X509Certificate } = process.getBuiltinModule('node:crypto')
-  for (const [index, certificate] of certificates.entries()) {
-    if (thrownBy(() => new X509Certificate(certificate)) !== undefined)
-      refuse(`has a certificate that cannot be read, number ${index + 1}`)
-  }
+  if (certificates.some((each) => thrownBy(() => new X509Certificate(each)) !== undefined))
+    refuse('has a certificate that cannot be read')
 }
 
 /** The schema of the kind of credentials that the given fields suggest, so that the issues are about that kind. */
@@ -157,9 +156,6 @@ function refusal(message: string): z.ZodType<Auth> {
 
 function clientCredentialsSchema(auth: object) {
   const { clientAuthentication }: { clientAuthentication?: unknown } = auth
-  const leftOut =
-    typeof clientAuthentication === 'function' &&
-    z.undefined('must be left out: `clientAuthentication` is a function').optional()
   return z
     .strictObject({
       authUrl: addressSchema(/\/auth\/realms\/[^/]+(?:\/protocol\/openid-connect\/token)?\/?$/),
@@ -168,7 +164,7 @@ function clientCredentialsSchema(auth: object) {
         'must be a realm name',
       ),
       clientId: trimmed().regex(...noControls),
-      clientSecret: leftOut || nonEmpty().regex(...noControls),
+      clientSecret: typeof clientAuthentication === 'function' ? secretSchema().optional() : secretSchema(),
       scope: trimmed().optional(),
       clientAuthentication: z
         .union(
@@ -176,11 +172,10 @@ function clientCredentialsSchema(auth: object) {
           "must be 'header' or 'body' (in code, also a function)",
         )
         .optional(),
-      credentialsEncoding:
-        leftOut || z.enum(['raw', 'form-urlencoded'] satisfies CredentialsEncoding[]).optional(),
-      tokenCache: objectWith<KeyValueStore>(
-        ['get', 'set', 'delete'],
-        'an object with get, set and delete',
+      credentialsEncoding: z.enum(['raw', 'form-urlencoded'] satisfies CredentialsEncoding[]).optional(),
+      tokenCache: objectWith<NonNullable<ClientCredentialsAuth['tokenCache']>>(
+        ['get', 'set'],
+        'an object with get and set',
       ).optional(),
     })
     .refine(
@@ -202,11 +197,15 @@ function basicSchema() {
     username: trimmed()
       .regex(...noControls)
       .regex(/^[^:]*$/, 'must not contain a colon: Basic credentials end the name there'),
-    password: nonEmpty().regex(...noControls),
+    password: secretSchema(),
   })
 }
 
 const noControls = [/^\P{Cc}*$/u, 'must not contain control characters'] as const
+
+function secretSchema() {
+  return nonEmpty().regex(...noControls)
+}
 
 function nonEmpty() {
   return z

@@ -12,8 +12,6 @@ import type { Turns } from './turns.js'
 
 /** A request without its Authorization header. */
 export interface UnauthorizedRequest extends Pick<HttpRequest, 'method' | 'address' | 'body'> {
-  /** The media type of the body. Default: a form. */
-  readonly contentType?: string | undefined
   /** Further headers of the caller. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** Secrets in the request: no error shows them, even if the server returns them. */
@@ -269,12 +267,12 @@ class RunningCall {
 }
 
 function headersOf(
-  { contentType = 'application/x-www-form-urlencoded', headers }: UnauthorizedRequest,
+  { headers }: UnauthorizedRequest,
   { header, headers: further }: Authorization,
   body: string | undefined,
 ): Record<string, string> {
   const own = ownHeaders()
   if (header !== undefined) own.authorization = header
-  if (body !== undefined) own['content-type'] = contentType
+  if (body !== undefined) own['content-type'] = 'application/x-www-form-urlencoded'
   return headers === undefined && further === undefined ? own : { ...headers, ...further, ...own }
 }

@@ -5,8 +5,3 @@ export function certificatesIn(pem: string): readonly string[] {
   const found = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
   return found.map((each) => each.replace(/(?:\\[nr]|[ \t\r\n])+(?!CERTIFICATE)/g, '\n'))
 }
-
-/** Whether every certificate that begins in a text in PEM also ends. */
-export function hasWholeCertificates(pem: string): boolean {
-  return pem.split('-----BEGIN CERTIFICATE-----').length - 1 === certificatesIn(pem).length
-}

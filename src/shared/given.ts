@@ -51,9 +51,8 @@ export function didYouMean(text: string, names: readonly string[], shown: (name:
   return nearest === undefined ? '' : ` (did you mean ${shown(nearest)}?)`
 }
 
-/** How many letters must be added, removed, replaced or swapped to change one text into the other. */
+/** How many letters must be added, removed or replaced to change one text into the other. */
 function editDistance(from: string, to: string): number {
-  let beforePrevious: number[] = []
   let previous = Array.from({ length: to.length + 1 }, (_, index) => index)
   for (const [row, letter] of [...from].entries()) {
     const current = [row + 1]
@@ -61,11 +60,8 @@ function editDistance(from: string, to: string): number {
       const replaced = (previous[column] ?? 0) + (letter === other ? 0 : 1)
       const added = (current[column] ?? 0) + 1
       const leftOut = (previous[column + 1] ?? 0) + 1
-      const isSwap = letter === to[column - 1] && other === from[row - 1]
-      const swapped = isSwap ? (beforePrevious[column - 1] ?? 0) + 1 : leftOut
-      current.push(Math.min(replaced, added, leftOut, swapped))
+      current.push(Math.min(replaced, added, leftOut))
     }
-    beforePrevious = previous
     previous = current
   }
   return previous.at(-1) ?? 0

@@ -1,8 +1,8 @@
 /** Methods and paths of unsubscribe and update, which the service's interface document leaves open. */
 import * as z from 'zod'
+import { parsedUrl } from './addresses.js'
 
-const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
-const formats = ['form', 'json'] as const
+const methods = ['POST', 'PUT', 'PATCH', 'DELETE'] as const
 
 /** Every endpoint of the service, with the place of a variable in braces (docs/service.md, Endpoints). */
 export const endpoints = {
@@ -12,7 +12,7 @@ export const endpoints = {
   unsubscribe: { method: 'DELETE', path: '/api/subscriptions/{subscriptionId}' },
 } as const
 
-/** How one operation is called. The subscription's id is in `path`, or in the body under `idField`. */
+/** How one operation is called. The subscription's id is in `path`, or in the form under `idField`. */
 export interface Route {
   /** The HTTP method. Default: see {@link Routes}. */
   readonly method?: (typeof methods)[number] | undefined
@@ -21,10 +21,8 @@ export interface Route {
    * is an `idField`. Default: see {@link Routes}.
    */
   readonly path?: string | undefined
-  /** The field of the body that holds the id, such as `subscription_id`. Default: none, the id is in `path`. */
+  /** The field of the form that holds the id, such as `subscription_id`. Default: none, the id is in `path`. */
   readonly idField?: string | undefined
-  /** How a body is written: as a form, or as a JSON object in which the id is a number. Default: `'form'`. */
-  readonly format?: (typeof formats)[number] | undefined
 }
 
 /**
@@ -49,8 +47,8 @@ export const idPlace = '{subscriptionId}'
 /** @param route - valid by {@link routeSchema} */
 export function resolvedRoute(operation: Operation, route: Route = {}) {
   const usual = endpoints[operation]
-  const { format = 'form', idField, method = usual.method, path = usual.path } = route
-  return { method, path, idField, format }
+  const { idField, method = usual.method, path = usual.path } = route
+  return { method, path, idField }
 }
 
 /** The schema of {@link Routes}. */
@@ -61,69 +59,46 @@ export function routesSchema() {
   })
 }
 
-/** The schema of one {@link Route}: its issues name the missing or superfluous part. */
+/** The schema of one {@link Route}. */
 export function routeSchema(operation: Operation): z.ZodType<Route> {
   return z
     .strictObject({
       method: z.enum(methods, `must be ${methods.join(', ')}, in capital letters`).optional(),
       path: z
         .string()
-        .regex(/^\/[\x21-\x7e]*$/, {
-          abort: true,
-          error: 'must begin with / and hold visible ASCII characters only',
-        })
-        .regex(/^[^#]*$/, 'must not contain a fragment (#…): it is never sent to a server')
-        .refine((path) => !/[{}]/.test(path.replaceAll(idPlace, '')), {
-          abort: true,
-          error: `has braces that are not ${idPlace}, the place of the id`,
-        })
         .refine(isSentAsWritten, {
-          error: 'must be written as URLs are: `..`, quotes and the like would be sent as something else',
+          abort: true,
+          error: `must begin with /, and be written as URLs are, without a fragment and braces other than ${idPlace}`,
         })
         .optional(),
       idField: z
         .string()
         .regex(/^[\x21-\x7e]+$/, 'must be visible ASCII characters')
         .optional(),
-      format: z.enum(formats).optional(),
     })
-    .superRefine((route, context) => {
-      const refuse = (part: keyof Route, message: string) =>
-        context.addIssue({ code: 'custom', path: [part], message })
-      const { idField, method, path } = resolvedRoute(operation, route)
-      const places = path.split(idPlace).length - 1
-      const hasField = idField !== undefined
-      const hasBody = operation === 'update' || hasField
-      if (places > 1) refuse('path', `must contain ${idPlace} once: the id has one place`)
-      if (places === 0 && !hasField)
-        refuse(
-          'path',
-          `must contain ${idPlace}, or \`idField\` must name the field of the body that holds the id`,
-        )
-      if (places > 0 && hasField)
-        refuse('idField', `is a second place for the id: leave it out, or give a \`path\` without ${idPlace}`)
-      if (hasBody && method === 'GET')
-        refuse('method', 'cannot be GET, which has no body: the body holds the id or the changed values')
-      if (!hasBody && route.format !== undefined)
-        refuse('format', 'is for a body, which this route has only with an `idField`')
-    })
+    .refine(
+      (route) => {
+        const { idField, path } = resolvedRoute(operation, route)
+        return path.split(idPlace).length - 1 === (idField === undefined ? 1 : 0)
+      },
+      {
+        path: ['path'],
+        error: `must contain ${idPlace} once, or not at all if \`idField\` names the field of the form that holds the id`,
+      },
+    )
 }
 
 function isSentAsWritten(path: string): boolean {
   const url = `https://host.example${path.replaceAll(idPlace, '1')}`
-  return new URL(url).href === url
+  return /^\/[^#{}]*$/.test(path.replaceAll(idPlace, '1')) && parsedUrl(url)?.href === url
 }
 
 /** How environment variables and flags spell a {@link Route}. */
-export const routeSpelling = 'METHOD PATH [ID_FIELD] [form|json]'
+export const routeSpelling = 'METHOD PATH [ID_FIELD]'
 
-/** The unchecked parts of a route that is written as `POST /api/subscriptions/unsubscribe subscription_id json`. */
+/** The unchecked parts of a route that is written as `POST /api/subscriptions/unsubscribe subscription_id`. */
 export function partsOfRoute(text: string): Readonly<Record<keyof Route, string | undefined>> {
   const [method, path, ...rest] = text.trim().split(/\s+/)
-  // A path with the place of the id leaves no use for a field.
-  const hasPlace = path?.includes(idPlace) === true
-  const isLastFormat = hasPlace || rest.length > 1 || formats.some((name) => name === rest[0])
-  const format = isLastFormat ? rest.pop() : undefined
   // Superfluous words stay in the field's name, which is refused for its space.
-  return { method, path, idField: rest.length > 0 ? rest.join(' ') : undefined, format }
+  return { method, path, idField: rest.join(' ') || undefined }
 }

@@ -15,16 +15,13 @@ const between =
   (status) =>
     status >= first && status <= last
 
-/** Whether a value is a status at all. */
 export const isStatus: Meaning = (status) => Number.isInteger(status) && between(100, 999)(status)
 
 /** The final answer follows. */
 export const isInterim = between(100, 199)
 
-/** The request was carried out. */
 export const isSuccess = between(200, 299)
 
-/** A token was issued. */
 export const isOk = oneOf(200)
 
 /** The documented answer to a create. */
@@ -33,17 +30,14 @@ export const isCreated = oneOf(201)
 /** Only the service answers so, and it has created something: pages of a login or a proxy have other statuses, such as 200. */
 export const provesCreate = oneOf(201)
 
-/** The answer has no body. */
 export const isBodiless = oneOf(204, 205, 304)
 
 export const isRedirect = between(300, 399)
 
 export const isError: Meaning = (status) => status >= 400
 
-/** The credentials are not accepted. */
 export const isUnauthorized = oneOf(401)
 
-/** The request is not permitted. */
 export const isForbidden = oneOf(403)
 
 /** The answer is about the credentials. */
@@ -56,13 +50,11 @@ const temporaryErrors = ['temporarily_unavailable', 'server_error', 'internal_fa
 export const isTokenRefused = (status: number, error = '') =>
   oneOf(400, 401, 403)(status) && !temporaryErrors.includes(error)
 
-/** Nothing is at this address. */
 export const isAbsent = oneOf(404)
 
 /** The subscription may not exist. From any server it may mean an unknown path. */
 export const isNotFound = oneOf(404, 410)
 
-/** The route does not take the method. */
 export const isWrongMethod = oneOf(405)
 
 /** The service has another route for the operation: method not allowed, not implemented, or a redirect. */
@@ -71,7 +63,6 @@ export const isNoRoute: Meaning = (status) => oneOf(405, 501)(status) || isRedir
 /** Of a create: a subscription is in the way. */
 export const isConflict = oneOf(409)
 
-/** The service refuses the fields of the request. */
 export const isInvalidInput = oneOf(400, 409, 422)
 
 /** Of a receiver: the body was refused before the receiver had it. */

@@ -3,7 +3,6 @@ import * as z from 'zod'
 import { en } from 'zod/locales'
 import { toDotPath } from 'zod/v4/core'
 import { ConfigurationError, InvalidRequestError, type Issue } from '../errors.js'
-import { didYouMean } from './given.js'
 import { excerpt } from './text.js'
 
 /** The value of a JSON text, or `undefined`, which no JSON text has. */
@@ -105,23 +104,14 @@ const shownNames = 5
 
 type UnknownNames = Extract<z.core.$ZodRawIssue, { code: 'unrecognized_keys' }>
 
-/** The first unknown names, each with the most similar known name; if there is none, all known names. */
+/** The first unknown names, and all known ones. */
 function unknownNames({ keys, inst, path = [] }: UnknownNames): string {
   const { shape = {} }: { shape?: object } = Object(inst?._zod.def)
+  const quoted = (names: readonly string[]) => names.map((name) => `\`${excerpt(name, 100)}\``).join(', ')
   const known = Object.keys(shape)
-  const found = keys.slice(0, shownNames).map((key) => {
-    const name = excerpt(key, 100)
-    return { name, advice: didYouMean(name, known, code) }
-  })
-  const names = found.map(({ name, advice }) => code(name) + advice)
-  if (keys.length > shownNames) names.push(`${keys.length - shownNames} more`)
-  const isListNeeded = known.length > 0 && found.some(({ advice }) => advice === '')
-  const list = isListNeeded ? ` (known: ${known.map(code).join(', ')})` : ''
-  return `${path.length === 0 ? '' : 'has '}unknown ${names.join(', ')}${list}`
-}
-
-function code(name: string): string {
-  return `\`${name}\``
+  const more = keys.length > shownNames ? `, ${keys.length - shownNames} more` : ''
+  const list = known.length > 0 ? ` (known: ${quoted(known)})` : ''
+  return `${path.length === 0 ? '' : 'has '}unknown ${quoted(keys.slice(0, shownNames))}${more}${list}`
 }
 
 /** An object with these methods; `what` says what it must be. */

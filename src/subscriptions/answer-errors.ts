@@ -78,9 +78,8 @@ export function refusedChange(
   const mayHave = isLost ? ' The call may still have taken effect; repeating it is safe.' : ''
   const route = operation === 'update' ? 'updateRoute' : 'unsubscribeRoute'
   if (!isNotFound(status) || intermediary !== undefined) {
-    const toDo = adviceAfter(answer)
-    const toRoute = routeAdvice(answer, route) ?? toDo
-    return errorWith(answer, (view) => toRoute(view) + mayHave)
+    const toDo = adviceAfter(answer, route)
+    return errorWith(answer, (view) => toDo(view) + mayHave)
   }
   const details = { ...detailsOf(answer), subscriptionId, provesEnded }
   const what = `Could not ${answer.action}: ${answer.url} answered ${status}.`
@@ -99,14 +98,6 @@ export function refusedChange(
     (view) => `${what} ${readings(view)}${after}`,
     (message) => new SubscriptionNotFoundError(message, details),
   )
-}
-
-/** The advice after a status that suggests a wrong route. */
-function routeAdvice({ intermediary, status }: Answer, route: keyof View): Words | undefined {
-  if (isRedirect(status))
-    return (view) => `Redirects are not followed: check ${view.baseUrl} and ${view[route]}.`
-  if (!isNoRoute(status) || intermediary !== undefined) return undefined
-  return (view) => `The service may have another route for this: see ${view[route]}.`
 }
 
 /** @param mayExist - whether the answer, or one before it, leaves open whether a subscription was created */
@@ -128,13 +119,21 @@ function errorWith(answer: Answer, next: Words): ApiError {
   )
 }
 
-/** Does not keep the answer, whose body may be long. */
-function adviceAfter({ status, body, bodyComplete, intermediary, retryAfterMs }: Answer): Words {
+/** Does not keep the answer, whose body may be long. @param route - the setting of the route, if there is one */
+function adviceAfter(
+  { status, body, bodyComplete, intermediary, retryAfterMs }: Answer,
+  route?: keyof View,
+): Words {
   const isEmpty = body === '' && bodyComplete
-  if (isRedirect(status))
-    return ({ baseUrl }) => `Redirects are not followed: set ${baseUrl} to the final address.`
+  if (isRedirect(status)) {
+    return (view) =>
+      `Redirects are not followed: set ${view.baseUrl}${route ? ` or ${view[route]}` : ''} to the final address.`
+  }
   if (intermediary !== undefined) {
     return ({ baseUrl }) => intermediaryAdvice(intermediary, 'subscriptions and credentials', baseUrl)
+  }
+  if (route !== undefined && isNoRoute(status)) {
+    return (view) => `The service may have another route for this: see ${view[route]}.`
   }
   if (isUnauthorized(status)) {
     return ({ auth }) => `It does not accept the credentials: check ${auth}, and that access was activated.`

@@ -187,16 +187,13 @@ export class SubscriptionEndpoints {
 
   /** @param parameters - for the body; there is no body without parameters and without a field for the id */
   #onRoute(
-    { format, idField, method, path }: ResolvedRoute,
+    { idField, method, path }: ResolvedRoute,
     subscriptionId: number,
     parameters: AssociatedValues | undefined,
-  ): Pick<UnauthorizedRequest, 'method' | 'address' | 'body' | 'contentType'> {
+  ): Pick<UnauthorizedRequest, 'method' | 'address' | 'body'> {
     const address = addressBelow(this.#baseUrl, path.replace(idPlace, String(subscriptionId)))
     if (idField === undefined && parameters === undefined) return { method, address }
     const fields = { ...(idField !== undefined && { [idField]: subscriptionId }), ...parameters }
-    if (format === 'json') {
-      return { method, address, body: JSON.stringify(fields), contentType: 'application/json' }
-    }
     const form = new URLSearchParams()
     for (const [name, value] of Object.entries(fields)) form.append(name, String(value))
     return { method, address, body: form.toString() }

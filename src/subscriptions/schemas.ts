@@ -172,46 +172,37 @@ export const headersSchema = z.lazy(() =>
   associatedValuesSchema([[[...messageHeaders, ...requestHeaderNames], 'it is a header of the request']]),
 )
 
-/** Not by `z.record`, which drops a `__proto__` key. @param reserved - names in lower case that cannot be used, and why */
+/** @param reserved - names in lower case that cannot be used, and why */
 function associatedValuesSchema(reserved: readonly (readonly [names: readonly string[], why: string])[]) {
   const reasons = new Map(reserved.flatMap(([names, why]) => names.map((name) => [name, why])))
+  const valueSchema = z.string('must be text').refine((value) => valueProblem(value) === undefined, {
+    error: ({ input }) => valueProblem(String(input)),
+  })
   return z
-    .custom<AssociatedValues>(isRecord, 'must be a plain object of names and values')
+    .record(z.string(), valueSchema, 'must be a plain object of names and values')
     .check(({ value: values, issues }) => {
       const seen = new Set<string>()
       for (const name of Object.keys(values)) {
-        const value: unknown = values[name]
         const refuse = (message: string) =>
-          issues.push({ code: 'custom', continue: true, input: value, path: [name], message })
+          issues.push({ code: 'custom', continue: true, input: name, path: [name], message })
         const lowerCase = name.toLowerCase()
+        const reason = reasons.get(lowerCase)
         if (!headerName.test(name)) refuse(`cannot be the name of an HTTP header: ${headerNameRule}`)
-        if (typeof value !== 'string') refuse('must be text')
-        else if (value === '') refuse('must not be empty: is a variable not set?')
-        else {
-          const problem = placeholderProblem(value) ?? headerValueProblem(value)
-          if (problem !== undefined) refuse(problem)
-        }
-        const reason = name === '__proto__' ? 'objects take it for their prototype' : reasons.get(lowerCase)
         if (reason !== undefined) refuse(`is reserved: ${reason}`)
         if (seen.has(lowerCase)) refuse('is given twice: header names are the same in any case')
         seen.add(lowerCase)
       }
     })
-    .meta({ type: 'object', additionalProperties: { type: 'string' } })
 }
 
-function headerValueProblem(value: string): string | undefined {
-  return headerValue.test(value)
-    ? undefined
-    : `has a value that cannot be sent as an HTTP header: ${headerValueRule}`
-}
-
-/** A Map, `Headers` or a promise shows no names: its values would be left out without a word. */
-function isRecord(values: unknown): boolean {
-  if (typeof values !== 'object' || values === null || Array.isArray(values)) return false
-  const prototype: unknown = Object.getPrototypeOf(values)
-  const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null
-  return isPlain || Object.keys(values).length > 0
+/** Why a text cannot be the value of a header, or is not meant. */
+function valueProblem(value: string): string | undefined {
+  if (value === '') return 'must not be empty: is a variable not set?'
+  const isSendable = headerValue.test(value)
+  return (
+    placeholderProblem(value) ??
+    (isSendable ? undefined : `has a value that cannot be sent as an HTTP header: ${headerValueRule}`)
+  )
 }
 
 /** The most parameters and headers together; more could make a server refuse the callback (docs/receiver.md). */
@@ -227,31 +218,20 @@ export function checkAssociatedValues({
   const refuse = (path: PropertyKey[], message: string) =>
     issues.push({ code: 'custom', continue: true, input: value, path, message })
   const { parameters = {}, headers = {} } = value
-  const sizeProblem = associatedValuesProblem(value)
-  if (sizeProblem !== undefined) refuse([], sizeProblem)
+  const pairs = [...Object.entries(parameters), ...Object.entries(headers)]
+  const bytes = Buffer.byteLength(pairs.flat().join(''))
+  const why = 'all of them come back as headers of every callback, and servers limit those'
+  if (pairs.length > maxValues) {
+    refuse(
+      [],
+      `there are ${pairs.length} parameters and headers, more than the limit of ${maxValues}: ${why}`,
+    )
+  } else if (bytes > maxValueBytes) {
+    refuse([], `parameters and headers have ${bytes} bytes, more than the limit of ${maxValueBytes}: ${why}`)
+  }
   const parameterNames = new Set(Object.keys(parameters).map((name) => name.toLowerCase()))
   for (const name of Object.keys(headers)) {
     if (!parameterNames.has(name.toLowerCase())) continue
     refuse(['headers', name], 'is a parameter, too: on callbacks both would be the same header')
   }
-}
-
-/** Why so many, or such large, parameters and headers are refused, or `undefined`. */
-export function associatedValuesProblem({
-  parameters = {},
-  headers = {},
-}: UpdateSubscriptionParametersInput): string | undefined {
-  const pairs = [...Object.entries(parameters), ...Object.entries(headers)]
-  const why = 'all of them come back as headers of every callback, and servers limit those'
-  if (pairs.length > maxValues) {
-    return `there are ${pairs.length} parameters and headers, more than the limit of ${maxValues}: ${why}`
-  }
-  const bytes = pairs.reduce((sum, [name, text]) => sum + utf8Bytes(name) + utf8Bytes(text), 0)
-  if (bytes <= maxValueBytes) return undefined
-  return `names and values of parameters and headers have ${bytes} bytes, more than the limit of ${maxValueBytes}: ${why}`
-}
-
-/** 0 for a value that is not text: another schema refuses it. */
-function utf8Bytes(text: unknown): number {
-  return typeof text === 'string' ? Buffer.byteLength(text) : 0
 }

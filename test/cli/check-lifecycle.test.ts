@@ -89,7 +89,7 @@ test('messages about a service that behaves otherwise: the reviewed page; nothin
 test('the variables of the environment set other routes', async () => {
   const routes = {
     unsubscribe: { method: 'POST', path: '/end', idField: 'subscription_id' },
-    update: { path: '/change?id={subscriptionId}', format: 'json' },
+    update: { path: '/change?id={subscriptionId}' },
   } as const
   await using emulator = await startEmulator({ routes })
   const caFile = join(fixture.folder, 'routes-ca.pem')
@@ -97,7 +97,7 @@ test('the variables of the environment set other routes', async () => {
   const steps = await lifecycle({
     ...clientVariables(emulator, caFile),
     NOTIFICATION_UNSUBSCRIBE_ROUTE: 'POST /end subscription_id',
-    NOTIFICATION_UPDATE_ROUTE: 'PUT /change?id={subscriptionId} json',
+    NOTIFICATION_UPDATE_ROUTE: 'PUT /change?id={subscriptionId}',
   })
   expect(steps.map(({ outcome }) => outcome)).toEqual(names.map(() => 'passed'))
   expect(emulator.subscriptions).toEqual([])

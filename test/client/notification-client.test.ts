@@ -288,47 +288,4 @@ describe('the logger (default: silent)', () => {
       { event: 'request.answered', ...request, attempt: 3, status: 204, durationMs },
     ])
   })
-
-  test('is called at the level of each line, as a method of its own', async () => {
-    service.onCall = (_call, count) => {
-      if (count === 1) refused()
-      return new Response(null, { status: 204 })
-    }
-    class Log {
-      readonly lines: string[] = []
-      debug = (_fields: object, message: string) => void this.lines.push(`debug ${message}`)
-      info(_fields: object, message: string) {
-        this.lines.push(`info ${message}`)
-      }
-      warn(_fields: object, message: string) {
-        this.lines.push(`warn ${message}`)
-      }
-      error() {}
-    }
-    const logger = new Log()
-    await service.client({ logger, retry: { baseDelayMs: 0 } }).unsubscribe(7)
-    expect(logger.lines).toEqual([
-      'debug Request answered',
-      'info Access token obtained',
-      'warn Request got no answer',
-      'info Request will be repeated',
-      'debug Request answered',
-    ])
-  })
-
-  test('may be asynchronous, and fail later', async () => {
-    const unhandled = vi.fn()
-    process.on('unhandledRejection', unhandled)
-    const fails = async () => {
-      throw new Error('disk full')
-    }
-    const logger = { debug: fails, info: fails, warn: fails, error: fails }
-    await fakeService()
-      .client({ logger })
-      .unsubscribe(7)
-      .catch(() => {})
-    await new Promise((resolve) => setImmediate(resolve))
-    process.off('unhandledRejection', unhandled)
-    expect(unhandled).not.toHaveBeenCalled()
-  })
 })

@@ -35,7 +35,7 @@ test.each([
 
 describe('options that cannot work are refused with every problem listed', () => {
   const withAuth = (auth: object) => ({ baseUrl, auth: { ...credentials, ...auth } })
-  const cache = { get() {}, set() {}, delete() {} }
+  const cache = { get() {}, set() {} }
   const logger = { debug() {}, info() {}, warn() {}, error() {} }
   const refused: Record<string, unknown> = {
     'nothing at all': undefined,
@@ -82,14 +82,9 @@ describe('options that cannot work are refused with every problem listed', () =>
     'a token that is no function': { baseUrl, auth: { getAccessToken: 'token' } },
     'an unknown encoding': withAuth({ credentialsEncoding: 'base64' }),
     'an unknown way to authenticate': withAuth({ clientAuthentication: 'jwt' }),
-    'a secret beside a function that authenticates': withAuth({
-      clientAuthentication() {},
-      credentialsEncoding: 'raw',
-    }),
     'no secret': withAuth({ clientSecret: undefined }),
     'a cache without get': withAuth({ tokenCache: { ...cache, get: undefined } }),
     'a cache without set': withAuth({ tokenCache: { ...cache, set: undefined } }),
-    'a cache without delete': withAuth({ tokenCache: { ...cache, delete: undefined } }),
     'a typing error': { ...working, timeout: 5 },
     'a typing error in auth': withAuth({ clientID: 'x' }),
     'no time': { ...working, timeoutMs: 0 },
@@ -108,7 +103,6 @@ describe('options that cannot work are refused with every problem listed', () =>
     'authorities that are a file name': { ...working, ca: '/etc/ssl/corporate.pem' },
     'authorities that are no text': { ...working, ca: [Buffer.from('x')] },
     'authorities of which one is broken': { ...working, ca: brokenCertificate },
-    'authorities of which the last is cut off': { ...working, ca: ca + ca.slice(0, -40) },
     'authorities and a dispatcher': { ...working, ca, dispatcher: { request() {} } },
     'authorities and fetch': { ...working, ca, fetch() {} },
     'a logger that is true': { ...working, logger: true },
@@ -118,9 +112,6 @@ describe('options that cannot work are refused with every problem listed', () =>
     'a fetch that is none': { ...working, fetch: {} },
     'dispatcher and fetch': { ...working, dispatcher: { request() {} }, fetch() {} },
     'a logger without debug': { ...working, logger: { ...logger, debug: undefined } },
-    'a logger without info': { ...working, logger: { ...logger, info: undefined } },
-    'a logger without warn': { ...working, logger: { ...logger, warn: undefined } },
-    'a logger without error': { ...working, logger: { ...logger, error: undefined } },
   }
 
   test('each problem is reported with its place and its reason', async () => {
@@ -141,7 +132,6 @@ describe('options that work', () => {
     { baseUrl: 'HTTPS://Notifications.Example.com:443//', auth: credentials },
     { ...working, retry: {}, timeoutMs: 2 ** 31 - 1 },
     { ...working, retry: { maxAttempts: 1, baseDelayMs: 0, maxDelayMs: 0 } },
-    { ...working, retry: { baseDelayMs: 2 ** 31 - 1, maxDelayMs: 2 ** 31 - 1 } },
     { ...working, routes: { unsubscribe: {}, update: { method: 'POST', path: '/{subscriptionId}~!' } } },
     { baseUrl, auth: { ...credentials, domain: '...', clientSecret: 'a:ü ' } },
     { baseUrl, auth: { ...credentials, clientId: 'a:b', credentialsEncoding: 'form-urlencoded' } },

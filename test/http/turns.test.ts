@@ -196,7 +196,7 @@ describe('a 401 for a token that has expired on its way', () => {
     service.onCall = () => new Response('', { status: 401 })
     const error = await failureOf(service.client().unsubscribe(1))
     expect(error).toMatchObject({ code: 'API', status: 401 })
-    expect(service.tokenRequests).toHaveLength(1)
+    expect(service.tokenRequests).toHaveLength(2)
   })
 })
 

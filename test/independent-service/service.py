@@ -42,9 +42,9 @@ DEFAULTS = {
     "expiresIn": 3600,
     "expiresInAsText": False,
     "prefix": "",  # before every path of the service
-    # "id": where the subscription's id stands (path, query, form, json); "field": its name there; None: no such route.
+    # "id": where the subscription's id stands (path, query, form); "field": its name there; None: no such route.
     "unsubscribe": {"method": "DELETE", "path": "/api/subscriptions/{id}", "id": "path", "status": 204},
-    "update": {"method": "PUT", "path": "/api/subscriptions/{id}", "id": "path", "format": "form", "status": 204},
+    "update": {"method": "PUT", "path": "/api/subscriptions/{id}", "id": "path", "status": 204},
     "missing": 404,  # answer to an unsubscribe or update of a subscription that does not exist
     "unknown": {"status": 404},  # answer to every other path; "location" makes it a redirect
     "errors": "text",  # body of error answers: text, html, problem, empty
@@ -184,7 +184,7 @@ class Service:
 
     def update(self, request, number):
         route = self.settings["update"]
-        values = request.form() if route["format"] == "form" else request.json()
+        values = request.form()
         values.pop(route.get("field"), None)
         values = {**self.permitted(request), **{name: str(value) for name, value in values.items()}}
         if not values:
@@ -284,7 +284,6 @@ def subscription_id(request, route, match):
         "path": lambda: unquote(match["id"]),
         "query": lambda: request.query().get(route["field"]),
         "form": lambda: request.form().get(route["field"]),
-        "json": lambda: request.json().get(route["field"]),
     }
     found = places[route["id"]]()
     if re.fullmatch(r"-?\d+", str(found)) is None:
@@ -369,11 +368,6 @@ class Handler(BaseHTTPRequestHandler):
         if self.headers.get_content_type() != FORM:
             raise Refused(415, f"Content-Type must be {FORM}")
         return dict(parse_qsl(self.body.decode(), keep_blank_values=True))
-
-    def json(self):
-        if self.headers.get_content_type() != JSON:
-            raise Refused(415, f"Content-Type must be {JSON}")
-        return json.loads(self.body)
 
     def log_message(self, format, *args):
         """Prints nothing: standard output has one line, the addresses."""

@@ -15,11 +15,9 @@ export interface ServiceRoute {
   readonly method: string
   /** With `{id}` if the id stands in the path. */
   readonly path: string
-  readonly id: 'path' | 'query' | 'form' | 'json'
+  readonly id: 'path' | 'query' | 'form'
   /** The name of the id in a query or a body. */
   readonly field?: string
-  /** How an update sends its parameters. */
-  readonly format?: 'form' | 'json'
   readonly status: number
 }
 

@@ -24,7 +24,7 @@ const posted = (path: string, id: ServiceRoute['id'], field: string): ServiceRou
 
 const elsewhere = {
   unsubscribe: posted('/api/subscriptions/unsubscribe', 'form', 'subscription_id'),
-  update: { ...posted('/api/subscriptions/update', 'form', 'subscription_id'), format: 'form' },
+  update: posted('/api/subscriptions/update', 'form', 'subscription_id'),
 } as const
 
 const routes: readonly Variant[] = [
@@ -38,36 +38,23 @@ const routes: readonly Variant[] = [
     },
   },
   {
-    name: 'the id in JSON',
-    service: {
-      unsubscribe: posted('/api/unsubscribe', 'json', 'subscriptionId'),
-      update: { method: 'PATCH', path: '/api/token', id: 'json', field: 'id', format: 'json', status: 204 },
-    },
-    routes: {
-      unsubscribe: { method: 'POST', path: '/api/unsubscribe', idField: 'subscriptionId', format: 'json' },
-      update: { method: 'PATCH', path: '/api/token', idField: 'id', format: 'json' },
-    },
-  },
-  {
     name: 'the id in the query',
     service: {
-      unsubscribe: { method: 'GET', path: '/api/unsubscribe', id: 'query', field: 'id', status: 200 },
+      unsubscribe: { method: 'POST', path: '/api/unsubscribe', id: 'query', field: 'id', status: 200 },
       update: {
         ...{ method: 'PUT', path: '/api/subscriptions', id: 'query', field: 'id' },
-        ...{ format: 'form', status: 200 },
+        status: 200,
       },
     },
     routes: {
-      unsubscribe: { method: 'GET', path: '/api/unsubscribe?id={subscriptionId}' },
+      unsubscribe: { method: 'POST', path: '/api/unsubscribe?id={subscriptionId}' },
       update: { path: '/api/subscriptions?id={subscriptionId}' },
     },
   },
   {
-    name: 'PATCH with the id in the path and JSON',
-    service: {
-      update: { method: 'PATCH', path: '/api/subscriptions/{id}', id: 'path', format: 'json', status: 200 },
-    },
-    routes: { update: { method: 'PATCH', format: 'json' } },
+    name: 'PATCH with the id in the path',
+    service: { update: { method: 'PATCH', path: '/api/subscriptions/{id}', id: 'path', status: 200 } },
+    routes: { update: { method: 'PATCH' } },
   },
   { name: '410 for what does not exist', service: { missing: 410 } },
 ]

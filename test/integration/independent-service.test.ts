@@ -54,12 +54,12 @@ interface PrintedStep {
   readonly message: string
 }
 
-/** The routes as `check` reads them: METHOD PATH [ID_FIELD] [form|json]. */
+/** The routes as `check` reads them: METHOD PATH [ID_FIELD]. */
 function routeVariables(routes: Routes = {}): Record<string, string> {
   const variables = Object.entries(routes).map(
-    ([name, { method = 'PUT', path = '/api/subscriptions/{subscriptionId}', idField, format }]) => [
+    ([name, { method = 'PUT', path = '/api/subscriptions/{subscriptionId}', idField }]) => [
       `NOTIFICATION_${name.toUpperCase()}_ROUTE`,
-      [method, path, idField, format].filter((part) => part !== undefined).join(' '),
+      [method, path, idField].filter((part) => part !== undefined).join(' '),
     ],
   )
   return Object.fromEntries(variables)

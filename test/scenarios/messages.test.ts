@@ -88,17 +88,12 @@ test('messages about the environment', async () => {
       { timeout: 5 },
     ),
     'a misspelt option': fromEnv(complete, { timeout: 5 }),
-    'an option that the environment sets': fromEnv(complete, { baseUrl }),
     'two kinds of credentials': fromEnv({ ...complete, NOTIFICATION_USERNAME: 'app' }),
     'a route without a place for the id': fromEnv({ ...complete, NOTIFICATION_UPDATE_ROUTE: 'POST /update' }),
     'routes that are written wrongly': fromEnv({
       ...complete,
       NOTIFICATION_UPDATE_ROUTE: 'post /update/{id}',
       NOTIFICATION_UNSUBSCRIBE_ROUTE: 'POST /end subscription_id xml',
-    }),
-    'a route whose last word can only be the format': fromEnv({
-      ...complete,
-      NOTIFICATION_UPDATE_ROUTE: 'PUT /update/{subscriptionId} JSON',
     }),
   })
 })
@@ -368,11 +363,6 @@ test('messages about tokens', async () => {
       fakeService()
         .client({ auth: { username: 'u', password: 'p' } })
         .getAccessToken(),
-    'getAccessToken gives nothing': given(undefined),
-    'getAccessToken gives a number': given(42),
-    'getAccessToken gives an object': given({ access_token: 'x' }),
-    'getAccessToken gives an empty text': given(''),
     'getAccessToken gives the whole header': given('Bearer x'),
-    'getAccessToken gives two words': given('two words'),
   })
 })

@@ -17,29 +17,14 @@ function problemsOf(routes: unknown): string[] {
 describe('a route that cannot work is refused by the name of the wrong part', () => {
   test.each<[string, string, Route | object, ...string[]]>([
     ['no place for the id', 'update', { path: '/api/x' }, 'path'],
-    ['an ID field beside the place in the usual path', 'unsubscribe', { idField: 'id' }, 'idField'],
-    [
-      'an ID field beside a place in the query',
-      'update',
-      { path: '/x?a={subscriptionId}', idField: 'id' },
-      'idField',
-    ],
+    ['an ID field beside the place in the usual path', 'unsubscribe', { idField: 'id' }, 'path'],
     ['two places in the path', 'unsubscribe', { path: '/{subscriptionId}?a={subscriptionId}' }, 'path'],
-    [
-      'an ID field, and GET, which has no body',
-      'unsubscribe',
-      { method: 'GET', path: '/x', idField: 'id' },
-      'method',
-    ],
-    ['an update by GET', 'update', { method: 'GET' }, 'method'],
-    ['a format without a body', 'unsubscribe', { format: 'json' }, 'format'],
-    ['an unknown format', 'update', { format: 'xml' }, 'format'],
-    ['an unknown method', 'update', { method: 'HEAD' }, 'method'],
+    ['an unknown method', 'update', { method: 'GET' }, 'method'],
     ['an ID field with a space', 'update', { path: '/x', idField: 'a b' }, 'idField'],
     ['an empty ID field', 'update', { path: '/x', idField: '' }, 'idField'],
     ['a fragment', 'update', { path: '/a/{subscriptionId}#x' }, 'path'],
     ['a path that climbs', 'update', { path: '/a/../{subscriptionId}' }, 'path'],
-    ['a quote', 'update', { path: '/"a"/{subscriptionId}' }, 'path'],
+    ['braces of something else', 'update', { path: '/{tenant}/{subscriptionId}' }, 'path'],
     ['no slash', 'update', { path: 'api/{subscriptionId}' }, 'path'],
     ['a space', 'update', { path: '/a b/{subscriptionId}' }, 'path'],
     ['a path beyond ASCII', 'update', { path: '/é/{subscriptionId}' }, 'path'],
@@ -55,7 +40,6 @@ describe('a route that cannot work is refused by the name of the wrong part', ()
 
 describe('what is sent', () => {
   const form = 'application/x-www-form-urlencoded'
-  const json = 'application/json'
   test.each<[string, Routes, string[], string[]]>([
     [
       'by default',
@@ -72,10 +56,10 @@ describe('what is sent', () => {
     [
       'with the id elsewhere in the path, or in its query',
       {
-        unsubscribe: { method: 'GET', path: '/end?id={subscriptionId}&v=2' },
+        unsubscribe: { method: 'POST', path: '/end?id={subscriptionId}&v=2' },
         update: { path: '/{subscriptionId}/token' },
       },
-      ['GET', '/end?id=-7&v=2', '', ''],
+      ['POST', '/end?id=-7&v=2', '', ''],
       ['PUT', '/-7/token', form, 'token=a+b'],
     ],
     [
@@ -86,24 +70,6 @@ describe('what is sent', () => {
       },
       ['POST', '/end', form, 'subscription_id=-7'],
       ['PUT', '/token', form, 'subscription_id=-7&token=a+b'],
-    ],
-    [
-      'with the id in JSON',
-      {
-        unsubscribe: { method: 'DELETE', path: '/end', idField: 'id', format: 'json' },
-        update: { path: '/token', idField: 'id', format: 'json' },
-      },
-      ['DELETE', '/end', json, '{"id":-7}'],
-      ['PUT', '/token', json, '{"id":-7,"token":"a b"}'],
-    ],
-    [
-      'with the changed values in JSON',
-      {
-        unsubscribe: { method: 'GET' },
-        update: { method: 'POST', path: '/{subscriptionId}', format: 'json' },
-      },
-      ['GET', routeOf('unsubscribe', -7).path, '', ''],
-      ['POST', '/-7', json, '{"token":"a b"}'],
     ],
   ])('%s', async (_name, routes, unsubscribe, update) => {
     const service = fakeService()

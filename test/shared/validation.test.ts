@@ -2,14 +2,7 @@
 import { ConfigurationError } from 'notification-subscriber'
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
-import {
-  abortSignalSchema,
-  formatIssues,
-  loggerSchema,
-  objectWith,
-  parseJson,
-  validate,
-} from '../../src/shared/validation.js'
+import { formatIssues, validate } from '../../src/shared/validation.js'
 
 const refuse = (schema: z.ZodType, value: unknown) => {
   try {
@@ -19,11 +12,6 @@ const refuse = (schema: z.ZodType, value: unknown) => {
   }
   return expect.fail('should have been refused')
 }
-
-test('the output of the schema is the result', () => {
-  const schema = z.string().transform(Number)
-  expect(validate(schema, '7', () => expect.fail('is valid'))).toBe(7)
-})
 
 test('issues have paths and words, and no values', () => {
   const error = refuse(z.strictObject({ port: z.int(), host: z.string() }), { port: 'pa55word' })
@@ -53,18 +41,4 @@ describe('text is bounded', () => {
     expect(issue?.message.match(/prot/g)).toHaveLength(5)
     expect(issue?.message).toContain('995 more')
   })
-})
-
-test.each([
-  [objectWith(['get', 'set'], 'a store'), { get() {}, set() {} }, { get() {} }],
-  [loggerSchema(), console, { info() {} }],
-  [loggerSchema(), false, true],
-  [abortSignalSchema(), AbortSignal.abort(), { aborted: false }],
-])('objects are known by their methods', (schema, valid, invalid) => {
-  expect(schema.safeParse(valid).success).toBe(true)
-  expect(schema.safeParse(invalid).success).toBe(false)
-})
-
-test.each(['', '{', 'undefined', '[1,]'])('what is not JSON has no value: %j', (text) => {
-  expect(parseJson(text)).toBeUndefined()
 })

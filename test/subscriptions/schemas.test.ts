@@ -42,20 +42,12 @@ describe('input that is refused before anything is sent', () => {
     'a callback URL with dots in its path': { callbackUrl: 'https://app.example.com/a/../n' },
     'a callback URL beyond ASCII': { callbackUrl: 'https://bücher.example/é' },
     'a callback URL with a fragment': { callbackUrl: 'https://app.example.com/n#frag' },
-    'a URL object with a fragment': { callbackUrl: new URL('https://app.example.com/n#') },
     'a callback URL with one slash': { callbackUrl: 'https:/app.example.com/n' },
-    'a callback URL with three slashes': { callbackUrl: 'https:///app.example.com/n' },
-    'a callback URL without slashes': { callbackUrl: 'https:app.example.com/n' },
     'a callback URL with its scheme twice': { callbackUrl: 'https://https://app.example.com/n' },
-    'a callback URL with a shell template for a host': { callbackUrl: `https://\${HOST}/n` },
-    'a callback URL with a template for a host': { callbackUrl: 'https://{{host}}/n' },
     'a callback URL with a template in its path': { callbackUrl: `https://app.example.com/\${TENANT}/n` },
-    'a callback URL with quotes instead of backticks': { callbackUrl: `https://localhost:\${PORT}/n` },
     'a callback URL with a spaced template': { callbackUrl: 'https://{{ host }}/n' },
-    'a callback URL with a word in braces in its path': { callbackUrl: 'https://app.example.com/{tenant}/n' },
     'a callback URL with a word in braces for a host': { callbackUrl: 'https://{host}.example.com/n' },
     'a callback URL with a word in angle brackets': { callbackUrl: 'https://app.example.com/<tenant>/n' },
-    'a callback URL with a name in capitals for a host': { callbackUrl: 'https://YOUR_HOST/n' },
     'a callback URL with a name in capitals in its host': { callbackUrl: 'https://app.YOUR_DOMAIN:443/n' },
     'a URL object with a template in its path': {
       callbackUrl: new URL('https://app.example.com/{{tenant}}/n'),
@@ -70,8 +62,6 @@ describe('input that is refused before anything is sent', () => {
     'headers that are null': { headers: null },
     'headers as Headers': { headers: new Headers({ tenant: 'a' }) },
     'parameters in a Map': { parameters: new Map([['token', 'a']]) },
-    'parameters in a promise': { parameters: Promise.resolve({ token: 'a' }) },
-    'parameters that are text': { parameters: 'a=b' },
     'a value with a line break': { parameters: { token: 'a\r\nb' } },
     'a value beyond ASCII': { parameters: { token: 'é' } },
     'a value with white space around it': { headers: { token: ' a' } },
@@ -88,7 +78,6 @@ describe('input that is refused before anything is sent', () => {
       parameters: { token: 'a', 'my token': 'é' },
       headers: { TOKEN: 'b' },
     },
-    '__proto__ as a name': { parameters: JSON.parse('{"__proto__":"a"}') },
     'a field with a typing error': { callbackURL: 'https://app.example.com' },
   }
   test('each problem is reported with its place and its reason', async () => {
@@ -232,22 +221,15 @@ describe('too many parameters and headers, which come back as headers of every c
   })
 })
 
-test.each([
-  ['parameters', ''],
-  ['headers', ''],
-  ['parameters', 'undefined'],
-  ['parameters', `\${TOKEN}`],
-  ['headers', 'Bearer null'],
-  ['headers', 'Bearer {{ token }}'],
-  ['parameters', '<your token>'],
-])(
-  'a value of %s that nothing has filled in is refused, because its callbacks would be: %j',
-  async (kind, value) => {
-    const values = { [kind]: { token: value } }
-    const issues = [{ path: [kind, 'token'] }]
-    const client = fakeService().client()
-    await expect(client.createSubscription({ ...subscription, ...values })).rejects.toMatchObject({ issues })
-    await expect(client.updateSubscriptionParameters(1, values)).rejects.toMatchObject({ issues })
+test.each(['', `\${TOKEN}`, 'Bearer null', '<your token>'])(
+  'a value that nothing has filled in is refused, because its callbacks would be: %j',
+  async (value) => {
+    for (const kind of ['parameters', 'headers']) {
+      const call = fakeService()
+        .client()
+        .updateSubscriptionParameters(1, { [kind]: { token: value } })
+      await expect(call).rejects.toMatchObject({ issues: [{ path: [kind, 'token'] }] })
+    }
   },
 )
 

@@ -1,7 +1,6 @@
 /** Reads the headers and forms of requests strictly. A `Refusal` explains a wrong request. */
-import * as z from 'zod'
 import { excerpt } from '../../shared/text.js'
-import { decodeFormComponent, parseJson } from '../../shared/validation.js'
+import { decodeFormComponent } from '../../shared/validation.js'
 import type { RecordedRequest } from '../activity.js'
 
 /** What is answered at a method and a path, which may have a query, and the place of a variable in braces. */
@@ -76,12 +75,3 @@ export function parseForm(body: string): Map<string, string> {
   }
   return fields
 }
-
-/** Numbers become text. @throws `Refusal` (400) for anything except an object of texts and numbers */
-export function parseJsonObject(body: string): Map<string, string> {
-  const { success, data } = jsonFields.safeParse(parseJson(body))
-  if (!success) throw invalid('The body is not a JSON object of texts and numbers')
-  return new Map(Object.entries(data))
-}
-
-const jsonFields = z.record(z.string(), z.union([z.string(), z.number().transform(String)]))

@@ -13,7 +13,6 @@ import {
   mediaTypeOf,
   parseAuthorization,
   parseForm,
-  parseJsonObject,
   Refusal,
   type ServiceRequest,
 } from './requests.js'
@@ -45,7 +44,7 @@ export function subscriptionEndpoints(
 
   async function answerCreate(request: ServiceRequest): Promise<Response> {
     await authorize(request)
-    requireFormat(request, 'form')
+    requireForm(request)
     const { outcome, subscriptionId } = store.create(readCreateForm(request, rules))
     if (outcome === 'created') {
       request.about.subscriptionId = subscriptionId
@@ -61,7 +60,7 @@ export function subscriptionEndpoints(
   /** That a success is a 200 without a body is the emulator's choice: no public page says it (docs/service.md, Endpoints). */
   async function answerUpdate(request: ServiceRequest): Promise<Response> {
     await authorize(request)
-    requireFormat(request, update.format)
+    requireForm(request)
     const subscriptionId = idOf(update, request)
     // Checked before the values: an ended subscription is always a 404.
     if (store.get(subscriptionId) === undefined) throw notFound(subscriptionId)
@@ -72,7 +71,7 @@ export function subscriptionEndpoints(
   /** Method, path and statuses come from the service's public developer pages (docs/service.md, Endpoints). */
   async function answerUnsubscribe(request: ServiceRequest): Promise<Response> {
     await authorize(request)
-    if (request.variable === '') requireFormat(request, unsubscribe.format)
+    if (request.variable === '') requireForm(request)
     const subscriptionId = idOf(unsubscribe, request)
     if (!store.end(subscriptionId, 'unsubscribed')) throw notFound(subscriptionId)
     return new Response(null, { status: 204 })
@@ -85,22 +84,17 @@ export function subscriptionEndpoints(
   ]
 }
 
-function requireFormat({ headers }: ServiceRequest, format: ResolvedRoute['format']): void {
-  const type = format === 'json' ? 'application/json' : formType
-  if (mediaTypeOf(headers.get('content-type')) === type) return
-  throw new Refusal(415, `Content-Type must be ${type}`, 'unsupported_media_type')
+function requireForm({ headers }: ServiceRequest): void {
+  if (mediaTypeOf(headers.get('content-type')) === formType) return
+  throw new Refusal(415, `Content-Type must be ${formType}`, 'unsupported_media_type')
 }
 
 /** @throws `Refusal` (400) if the body must have the id, and has not */
-function idOf({ format, idField }: ResolvedRoute, { variable, body, about }: ServiceRequest): number {
-  const id = variable || fieldsIn(format, body).get(idField ?? '')
+function idOf({ idField }: ResolvedRoute, { variable, body, about }: ServiceRequest): number {
+  const id = variable || parseForm(body).get(idField ?? '')
   if (!/^\d+$/.test(id ?? '')) throw invalid(`${idField} must be the id of a subscription`)
   about.subscriptionId = Number(id)
   return about.subscriptionId
-}
-
-function fieldsIn(format: ResolvedRoute['format'], body: string): Map<string, string> {
-  return format === 'json' ? parseJsonObject(body) : parseForm(body)
 }
 
 function notFound(subscriptionId: number): Refusal {
@@ -151,11 +145,11 @@ function readCreateForm({ body, headers }: ServiceRequest, rules: Rules): Subscr
  * @throws `Refusal` (400), also for the fields of a create request that are no parameters: they cannot be changed
  */
 function readUpdate(
-  { format, idField }: ResolvedRoute,
+  { idField }: ResolvedRoute,
   { body, headers }: ServiceRequest,
   rules: Rules,
 ): Record<string, string> {
-  const form = fieldsIn(format, body)
+  const form = parseForm(body)
   form.delete(idField ?? '')
   for (const field of subscriptionFields) {
     if (form.has(field)) throw invalid(`${field} is no parameter and cannot be changed`)

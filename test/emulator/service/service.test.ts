@@ -86,7 +86,6 @@ describe('the size of a body', () => {
 })
 
 describe('the option `routes`: a service whose unsubscribe and update are elsewhere', () => {
-  const json = 'application/json'
   const end = '/api/subscriptions/unsubscribe'
 
   test.each<[string, Routes]>([
@@ -95,7 +94,7 @@ describe('the option `routes`: a service whose unsubscribe and update are elsewh
     [
       'with the id in the query',
       {
-        unsubscribe: { method: 'GET', path: '/end?id={subscriptionId}&v=2' },
+        unsubscribe: { method: 'POST', path: '/end?id={subscriptionId}&v=2' },
         update: { path: '/change?{subscriptionId}' },
       },
     ],
@@ -106,14 +105,6 @@ describe('the option `routes`: a service whose unsubscribe and update are elsewh
         update: { path: '/change', idField: 'id' },
       },
     ],
-    [
-      'with the id in JSON',
-      {
-        unsubscribe: { method: 'POST', path: end, idField: 'subscription_id', format: 'json' },
-        update: { path: '/change', idField: 'id', format: 'json' },
-      },
-    ],
-    ['with values in JSON', { update: { format: 'json' } }],
   ])('updates and unsubscribes %s', async (_name, routes) => {
     await using emulator = await startEmulator({ routes })
     await using client = new NotificationClient(emulator.clientOptions)
@@ -164,30 +155,19 @@ describe('the option `routes`: a service whose unsubscribe and update are elsewh
   })
 
   test.each([
-    ['form', form, '', 400],
-    ['form', form, 'id=x', 400],
-    ['form', form, 'id=1x', 400],
-    ['form', form, 'id=x1', 400],
-    ['form', form, '{"id":1}', 400],
-    ['form', json, 'id=1', 415],
-    ['form', form, 'id=99', 404],
-    ['json', json, 'id=1', 400],
-    ['json', json, '[]', 400],
-    ['json', json, 'null', 400],
-    ['json', json, '{"id":{}}', 400],
-    ['json', json, '{"id":true}', 400],
-    ['json', form, '{"id":1}', 415],
-    ['json', `${json}; charset=utf-8`, '{"id":"99"}', 404],
-  ] as const)(
-    'where %s is expected, a body of %s that is %j is answered %i',
-    async (format, type, body, status) => {
-      await using emulator = await startEmulator({
-        routes: { unsubscribe: { method: 'POST', path: end, idField: 'id', format } },
-      })
-      const headers = { authorization: apiAuthorization(emulator), 'content-type': type }
-      expect((await send(emulator, 'POST', end, { headers, body })).status).toBe(status)
-    },
-  )
+    [form, '', 400],
+    [form, 'id=x', 400],
+    [form, 'id=1x', 400],
+    [form, '{"id":1}', 400],
+    ['application/json', 'id=1', 415],
+    [form, 'id=99', 404],
+  ])('a body of %s that is %j instead of a form with the id is answered %i', async (type, body, status) => {
+    await using emulator = await startEmulator({
+      routes: { unsubscribe: { method: 'POST', path: end, idField: 'id' } },
+    })
+    const headers = { authorization: apiAuthorization(emulator), 'content-type': type }
+    expect((await send(emulator, 'POST', end, { headers, body })).status).toBe(status)
+  })
 
   test('refuses a route without a place for the ID', async () => {
     await expect(startEmulator({ routes: { update: { path: '/x' } } })).rejects.toMatchObject({
