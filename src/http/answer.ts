@@ -22,32 +22,23 @@ export interface Asked {
 
 /** The answer to one attempt, whatever its status. */
 export class Answer {
-  /** HTTP status. */
   readonly status: number
+  readonly action: string
+  readonly url: string
+  /** As it came: not to be shown. */
+  readonly body: string
+  readonly bodyComplete: boolean
   readonly #response: HttpResponse
   readonly #asked: Asked
 
   constructor(response: HttpResponse, asked: Asked) {
     this.status = response.status
+    this.action = asked.action
+    this.url = asked.url
+    this.body = response.body
+    this.bodyComplete = response.bodyComplete
     this.#response = response
     this.#asked = asked
-  }
-
-  get action(): string {
-    return this.#asked.action
-  }
-
-  get url(): string {
-    return this.#asked.url
-  }
-
-  /** As it came: not to be shown. */
-  get body(): string {
-    return this.#response.body
-  }
-
-  get bodyComplete(): boolean {
-    return this.#response.bodyComplete
   }
 
   /** What made the answer instead of the service. A page or a challenge can have any status, also 200 or 202. */

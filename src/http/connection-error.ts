@@ -33,10 +33,13 @@ const advice: Readonly<Record<string, string | Words>> = {
   CERT_NOT_YET_VALID: "Check this machine's clock.",
 }
 
-/** The same for kinds of codes. With TLS 1.3 an alert about the client's certificate comes after the request. */
+/** An alert of the server about the client's certificate. With TLS 1.3 it comes after the request. */
+const refusedCertificate = /^ERR_SSL_\w*ALERT_\w*CERTIFICATE/
+
+/** The same for kinds of codes. */
 const adviceByKind: readonly (readonly [RegExp, string])[] = [
   [
-    /^ERR_SSL_\w*ALERT_\w*CERTIFICATE/,
+    refusedCertificate,
     'The server wants a client certificate that it accepts (docs/client.md, A client certificate).',
   ],
   [/^(?:ERR_SSL_|EPROTO)/, 'Does the port speak TLS, in a version that Node.js allows?'],
@@ -63,7 +66,7 @@ export function isTransient({ requestSent, cause }: ConnectionError): boolean {
 
 /** Whether the server ended TLS because of the client's certificate: it processed nothing, whatever was sent. */
 export function isRefusedHandshake(error: unknown): boolean {
-  return adviceByKind[0]?.[0].test(kindOf(innermost(error))) === true
+  return refusedCertificate.test(kindOf(innermost(error)))
 }
 
 /** @param requestSent - whether the request may have been sent, as the transport observed */

@@ -36,11 +36,7 @@ export class Deadline {
   #aborted = false
   #reason: unknown
 
-  /**
-   * @param signal - the caller's: aborting it ends the call with the signal's own reason
-   * @param timeoutError - makes the error of the time limit
-   * @throws the reason of a signal that is aborted already
-   */
+  /** @throws the reason of a signal that is aborted already */
   constructor(
     timeoutMs: number,
     signal: AbortSignal | undefined,
@@ -66,10 +62,7 @@ export class Deadline {
     return this.#reason
   }
 
-  /**
-   * Aborts if the time has ended. Call it before a request leaves: when a suspended process resumes, sockets run before
-   * timers, so a new connection would send a request long after its time.
-   */
+  /** Aborts if the time has ended. When a suspended process resumes, sockets run before timers: call it before a request leaves. */
   checkClock(): void {
     if (performance.now() >= this.endsAt) this.#timeOut()
   }
@@ -80,12 +73,7 @@ export class Deadline {
     else this.#waiting = waiting
   }
 
-  /**
-   * Waits for a promise that other calls may share: an abort ends only this wait.
-   *
-   * @param further.abandon - called if the deadline is aborted meanwhile
-   * @throws the deadline's reason, as soon as the deadline is aborted
-   */
+  /** Waits for a promise that other calls may share. @throws the deadline's reason, as soon as the deadline is aborted */
   waitFor<T>(
     promise: Promise<T>,
     phase: Waiting['phase'],

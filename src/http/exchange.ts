@@ -51,10 +51,7 @@ export interface NoResponse {
 export interface Transport {
   /** The variable that names a proxy for requests, for messages. */
   readonly proxy?: string | undefined
-  /**
-   * Sends once and reads the whole answer, whatever its status; redirects are not followed. Rejects only before anything
-   * is sent, with an error of this package or the deadline's reason.
-   */
+  /** Sends once and reads the whole answer, redirects too. Rejects only before anything is sent. */
   send(request: HttpRequest, deadline: Deadline): Promise<HttpResponse | NoResponse>
   /** Closes the connections that the transport opened itself; the caller's stay open. */
   close?(): Promise<void>

@@ -14,14 +14,11 @@ export interface Reason {
   readonly words: string
 }
 
-/**
- * Reads the errors of OAuth, also in `WWW-Authenticate` (RFC 6750 section 3), problem details (RFC 9457), an `error` that is
- * an object, and any other text. Shows no secret: what is parsed is redacted again, because JSON may hold a secret in
- * escaped form.
- */
+/** Reads the errors of OAuth, also in `WWW-Authenticate` (RFC 6750 section 3), problem details (RFC 9457), and any other text. */
 export function reasonIn(answer: Answer): Reason {
   const json: Record<string, unknown> = Object(parseJson(answer.body))
   const { error, error_description, title, detail, message } = json
+  // Redacted again, because JSON may hold a secret in escaped form.
   const shown = (value: unknown) => (typeof value === 'string' && value ? answer.redact(value) : undefined)
   const code = shown(error) ?? shown(Object(error).code)
   const [, challenge] = /error_description="?([^"]+)/.exec(answer.header('www-authenticate') ?? '') ?? []

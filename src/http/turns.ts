@@ -13,12 +13,7 @@ export class Turns {
     this.#free = limit
   }
 
-  /**
-   * Runs `work` as soon as it is its turn.
-   *
-   * @param work - `hasWaited`: whether it had to wait for its turn
-   * @throws the deadline's reason, if the deadline is aborted before that
-   */
+  /** Runs `work` as soon as it is its turn, and says whether it had to wait. @throws the deadline's reason */
   async run<Result>(deadline: Deadline, work: (hasWaited: boolean) => Promise<Result>): Promise<Result> {
     const hasWaited = this.#free === 0
     if (hasWaited) await this.#turn(deadline)

@@ -26,11 +26,7 @@ type Undici = typeof import('undici')
 /** Sockets per origin of the dispatcher that the client makes; further calls wait for a free socket. */
 export const maxConnections = 32
 
-/**
- * The transport on undici: on dispatchers that it opens and closes itself, or on one of the caller's.
- *
- * @param options.ca - certificates that its own dispatchers trust besides the public authorities
- */
+/** The transport on undici: on dispatchers that it opens and closes itself and that trust `ca`, or on one of the caller's. */
 export function undiciTransport({
   ca,
   dispatcher,
@@ -132,17 +128,13 @@ async function tlsOptions(ca: string | undefined) {
   }
 }
 
-/**
- * The authorities that this machine trusts, and `ca`. They must be listed, because a list given to TLS replaces them. Node.js
- * 20 cannot list those of `--use-system-ca` and the like: there it is the built-in ones and `NODE_EXTRA_CA_CERTS`.
- *
- * @param ca - certificates in PEM
- */
+/** The authorities that this machine trusts, and `ca` in PEM: a list given to TLS replaces them. */
 export async function trustedWith(ca: string): Promise<string[]> {
   const tls: { rootCertificates: readonly string[]; getCACertificates?(type: 'default'): string[] } =
     await import('node:tls')
   const own = certificatesIn(ca)
   if (tls.getCACertificates !== undefined) return [...tls.getCACertificates('default'), ...own]
+  // Node.js 20 cannot list them: there it is the built-in ones and `NODE_EXTRA_CA_CERTS`.
   const { readFile } = await import('node:fs/promises')
   const file = process.env.NODE_EXTRA_CA_CERTS
   // Node.js itself warns about an unreadable file.
