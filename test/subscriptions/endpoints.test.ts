@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { deferred } from '../support/deferred.js'
 import { failureOf } from '../support/failure.js'
-import { baseUrl, type FakeService, fakeService, subscription } from '../support/fake-service.js'
+import { baseUrl, type FakeService, fakeService } from '../support/fake-service.js'
 import { routeOf } from '../support/routes.js'
 
 let service: FakeService
@@ -31,14 +31,6 @@ describe('the request (docs/service.md, Endpoints)', () => {
         '&callback_url=https%3A%2F%2Fapp.example.com%2Fnotifications%3Fa%3Db%26c%3Dd' +
         '&recreateIfExists=true&token=a+b%2Bc%25%26%3D&X-Region=eu',
     )
-  })
-
-  test('has no recreateIfExists unless the input has it', async () => {
-    const client = service.client()
-    await client.createSubscription(subscription)
-    await client.createSubscription({ ...subscription, recreateIfExists: false })
-    expect(service.calls[0]?.body).not.toContain('recreateIfExists')
-    expect(service.calls[1]?.body).toContain('recreateIfExists=false')
   })
 })
 
