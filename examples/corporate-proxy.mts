@@ -40,7 +40,7 @@ useProxy(`http://${proxy.host}`)
 await explain('no password', { ca: emulator.ca })
 proxy.close()
 console.log(
-  'Next: set HTTPS_PROXY and NOTIFICATION_CA_FILE where your app runs; `npx notification-subscriber check` tries them.',
+  'Next: set HTTPS_PROXY and NOTIFICATION_CA_FILE where your app runs; `npx --no notification-subscriber check` tries them.',
 )
 
 /** Sets the variable, as the environment would. */

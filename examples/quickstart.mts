@@ -93,7 +93,7 @@ say('Unsubscribed', `${emulator.subscriptions.length} subscriptions are left`)
 await receiver.close(server, { timeoutMs: 10_000 })
 await client.close()
 await emulator.close()
-say('Next', 'try the emulator with your own app: npx notification-subscriber emulator')
+say('Next', 'try the emulator with your own app: npx --no notification-subscriber emulator')
 
 /** The last request as it arrived at the service, and the status of its answer. */
 function sayWhatWasSent(): void {

@@ -47,7 +47,7 @@ export async function check(flags: CheckFlags, { terminal, env }: CommandContext
     throw new UsageError('--username is missing: name a user of your own for tests')
   if (callbackUrl !== undefined && !lifecycle && sources.length === 0)
     throw new UsageError(
-      '--secret is missing: name the header that proves a callback, and where its value is',
+      '--secret is missing: name the header that proves a callback, NAME=@FILE or NAME=env:VARIABLE',
     )
   const problem =
     callbackUrl &&

@@ -26,7 +26,7 @@ export async function notify(flags: NotifyFlags, { terminal }: CommandContext): 
   return answer.results.length > 0 && answer.results.every(({ error }) => error === undefined) ? 0 : 1
 }
 
-const startOne = 'npx notification-subscriber emulator'
+const startOne = 'npx --no notification-subscriber emulator'
 
 /** The page of the emulator that runs with the folder. Its address is a secret, which no other server may get. */
 async function pageOf(folder: string): Promise<string> {
@@ -90,7 +90,7 @@ function print(terminal: Terminal, answer: NotifyAnswer, pageUrl: string): void 
   terminal.line(
     subscribed.length > 0
       ? '  Subscribed are:'
-      : '  There is no subscription at all: start your app, or run npx notification-subscriber receive, which prints how to subscribe.',
+      : '  There is no subscription at all: start your app, or run npx --no notification-subscriber receive, which prints how to subscribe.',
   )
   for (const { subscriptionId, usernames, notificationTypes: types } of subscribed) {
     terminal.line(`    ${subscriptionId}  ${excerpt(usernames.join(', '), 60)}: ${types.join(', ')}`)

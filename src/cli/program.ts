@@ -58,7 +58,7 @@ export async function run(args: readonly string[], { env, output, errors }: Proc
       .command(name)
       .description(description)
       .addOption(json)
-      .addHelpText('after', `\nExample:\n  npx notification-subscriber ${example}`)
+      .addHelpText('after', `\nExample:\n  npx --no notification-subscriber ${example}`)
 
   command('emulator', 'runs the notification service on this machine, with a page', 'emulator')
     .option('--state <dir>', 'folder for the file "env", and for the next start', '.emulator')

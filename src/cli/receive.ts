@@ -60,7 +60,7 @@ export async function receive(flags: ReceiveFlags, { terminal, env }: CommandCon
   const isElsewhere = loopbackCallbackProblem(url, env.NOTIFICATION_BASE_URL) !== undefined
   const callbackUrl = isElsewhere ? `https://<a tunnel to port ${port}>/` : url
   const subscribe = `subscribe${variables} --type behavioral --user alice --callback-url ${callbackUrl}${parameters}`
-  terminal.line(`  npx notification-subscriber ${subscribe}`)
+  terminal.line(`  npx --no notification-subscriber ${subscribe}`)
   terminal.line(`${await interrupted}: answering what has arrived …`)
   await receiver.close(server, { timeoutMs: 5_000 })
   terminal.event('closed', {})

@@ -39,7 +39,7 @@ export async function spool(
   }
   const letter = content.letters.find((each) => each.id === id)
   if (letter === undefined) {
-    const next = `See: npx notification-subscriber spool ${folder} list`
+    const next = `See: npx --no notification-subscriber spool ${folder} list`
     throw new CommandFailure(`There is no dead letter ${id} in ${path}. ${next}`)
   }
   if (action === 'show') {

@@ -104,7 +104,7 @@ test('the help names every command, and the help of each has an example and fits
     const help = await call([name, '--help'])
     expect(help.code).toBe(0)
     const [about = '', example = ''] = help.stdout.split('\nExample:\n')
-    expect(example).toContain(`npx notification-subscriber ${name}`)
+    expect(example).toContain(`npx --no notification-subscriber ${name}`)
     expect(help.stdout.split('\n').length).toBeLessThanOrEqual(24)
     expect(Math.max(...about.split('\n').map(({ length }) => length))).toBeLessThanOrEqual(80)
   }
