@@ -18,7 +18,6 @@ export default {
     notDocumented: true,
   },
   intentionallyNotExported: [
-    'AnyVersion',
     'DocumentedPayload',
     'Fields',
     'Http2Connection',

@@ -1,6 +1,7 @@
 /** JSON Schemas (2020-12) of what goes over the wire, made from the zod schemas that the package validates with. */
 import { z } from 'zod'
 import { accessTokenResponseSchema } from '../../src/auth/token-request.js'
+import { documentedPayloads } from '../../src/notification-types.js'
 import { createSubscriptionResponseSchema } from '../../src/subscriptions/endpoints.js'
 import { subscriptionIdSchema } from '../../src/subscriptions/schemas.js'
 import { deliverySchema } from '../../src/webhooks/schemas.js'
@@ -23,6 +24,12 @@ export function deliveryJsonSchema(): JsonSchema {
     [`${notification}/properties/type`]:
       'Kind of notification, e.g. lowEnergyAgentOpened. A value that is documented nowhere is normal.',
     [`${notification}/properties/payload`]: 'Content that depends on the type.',
+  })
+  // `z.toJSONSchema` cannot see into a refinement.
+  at(schema, notification).allOf = Object.entries(documentedPayloads).map(([type, documented]) => {
+    const fields = withoutDialect(z.toJSONSchema(documented.schema))
+    const payload = { ...fields, description: `The payload of the type ${type}.` }
+    return { anyOf: [{ properties: { type: { not: { const: type } } } }, { properties: { payload } }] }
   })
   const { $schema, ...rest } = schema
   return {

@@ -1,9 +1,7 @@
 /** The body of a callback: reads it up to a limit, and says what is wrong with it. `content.ts` finds its JSON value. */
 import { InvalidDeliveryError, type Issue } from '../errors.js'
-import { BoundedBytes } from '../shared/bounded-bytes.js'
 import { messageOf } from '../shared/text.js'
 import { formatIssues } from '../shared/validation.js'
-import { settlesWithin } from '../shared/waits.js'
 
 /** How long a body may take to arrive, in milliseconds. */
 export const bodyTimeoutMs = 10_000
@@ -23,58 +21,12 @@ export type ReadBody<Body = unknown> =
     }
   | undefined
 
-/**
- * Reads a web stream up to `maxBytes`, for a limited time, and cancels what is left of it. Throws if something else reads it.
- * Not by the iterator of the stream, which not every runtime has.
- */
-export async function readWebStream(
-  stream: ReadableStream<Uint8Array>,
-  maxBytes: number,
-): Promise<ReadBody<Uint8Array>> {
-  const reader = stream.getReader()
-  const body = new BoundedBytes(maxBytes)
-  const partial = (problem: string, cause?: unknown) => ({
-    body: body.bytes,
-    failure: invalidDelivery(body.bytes, problem, cause),
-  })
-  try {
-    const reading = readInto(body, reader)
-    if (!(await settlesWithin(bodyTimeoutMs, reading))) {
-      return partial(`did not arrive within ${bodyTimeoutMs} ms`)
-    }
-    return (await reading) ? { body: body.bytes } : undefined
-  } catch (thrown) {
-    return partial(`cannot be read (${messageOf(thrown)})`, thrown)
-  } finally {
-    reader.cancel().catch(() => {})
-  }
-}
-
-/** Whether all of it fits. */
-async function readInto(
-  body: BoundedBytes,
-  reader: ReadableStreamDefaultReader<Uint8Array>,
-): Promise<boolean> {
-  for (;;) {
-    const { done, value } = await reader.read()
-    if (done) return true
-    if (!ArrayBuffer.isView(value)) throw new TypeError('it is no stream of bytes')
-    // Any view on bytes.
-    if (!body.add(bytesOf(value))) return false
-  }
-}
-
 /** What a body may be made of, besides text. */
 export type Bytes = ArrayBuffer | ArrayBufferView
 
 /** An `ArrayBuffer` or any view on one. By tag and not by instanceof: other realms (a worker's vm, Jest) have their own. */
 export function isBytes(body: unknown): body is Bytes {
-  try {
-    return ArrayBuffer.isView(body) || Object.prototype.toString.call(body) === '[object ArrayBuffer]'
-  } catch {
-    // A `Proxy` may throw even here.
-    return false
-  }
+  return ArrayBuffer.isView(body) || Object.prototype.toString.call(body) === '[object ArrayBuffer]'
 }
 
 export function bytesOf(body: Bytes): Uint8Array {
@@ -106,6 +58,9 @@ export function jsonOf(value: unknown, body = value): string {
   }
 }
 
+/** A body of 1 MB may have 250,000 issues, and each log line and dead letter would have all of them. */
+const maxIssues = 20
+
 /** Its message is short for every body. @param problem - issues, or the rest of a sentence that begins with "the body" */
 export function invalidDelivery(
   body: unknown,
@@ -115,26 +70,14 @@ export function invalidDelivery(
   const issues = typeof problem === 'string' ? [{ path: [], message: `the body ${problem}` }] : problem
   return new InvalidDeliveryError(
     `Not a notification delivery: ${formatIssues(issues)}.`,
-    { issues: limited(issues), body },
+    { issues: issues.slice(0, maxIssues), body },
     cause === undefined ? undefined : { cause },
   )
 }
 
-/** A body of 1 MB may have 250,000 issues, and each log line and dead letter would have all of them. */
-const maxIssues = 20
-
-function limited(issues: readonly Issue[]): readonly Issue[] {
-  if (issues.length <= maxIssues) return issues
-  const more = { path: [], message: `and ${issues.length - maxIssues} more issues` }
-  return [...issues.slice(0, maxIssues), more]
-}
-
-/** The error for a body whose reading threw: this package's own error, or anything else, even a proxy that throws. */
+/** The error for a body whose reading threw this package's own error, or anything else. */
 export function errorOf(body: unknown, thrown: unknown): InvalidDeliveryError {
-  try {
-    if (thrown instanceof InvalidDeliveryError) return thrown
-  } catch {
-    // Then it is no error of this package.
-  }
-  return invalidDelivery(body, `cannot be read (${messageOf(thrown)})`, thrown)
+  return thrown instanceof InvalidDeliveryError
+    ? thrown
+    : invalidDelivery(body, `cannot be read (${messageOf(thrown)})`, thrown)
 }

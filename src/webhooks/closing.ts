@@ -7,25 +7,24 @@ export class Connections {
 
   /** Called with each request. From the first one on, also connections that bring none are remembered. */
   remember({ socket, stream }: NodeRequest): void {
-    const server = socket?.server
-    if (server === undefined || server.closeAllConnections) return
-    if (!this.#byServer.has(server)) {
-      this.#byServer.set(server, new Set())
-      server.on('connection', (connection) => this.#add(server, connection))
+    if (!socket?.server || socket.server.closeAllConnections) return
+    const { server } = socket
+    const known = this.#byServer.get(server)
+    const connections = known ?? new Set()
+    const add = (connection: NodeConnection) => {
+      if (connections.has(connection)) return
+      connections.add(connection)
+      connection.on('close', () => connections.delete(connection))
     }
-    const connection = stream?.session ?? socket
-    if (connection) this.#add(server, connection)
+    if (known === undefined) {
+      this.#byServer.set(server, connections)
+      server.on('connection', add)
+    }
+    add(stream?.session ?? socket)
   }
 
   of(server: object): ReadonlySet<NodeConnection> {
     return this.#byServer.get(server) ?? new Set()
-  }
-
-  #add(server: object, connection: NodeConnection): void {
-    const connections = this.#byServer.get(server)
-    if (connections === undefined || connections.has(connection)) return
-    connections.add(connection)
-    connection.on('close', () => connections.delete(connection))
   }
 }
 

@@ -29,19 +29,14 @@ export type NotificationHandler<
   Payloads extends PayloadSchemas = NoPayloadSchemas,
 > = (notification: Notification<Type, Payloads>, context: DeliveryContext<Payloads>) => unknown
 
-/** Logs that a handler is registered for a type that is not documented: the name may be misspelt. */
+/** Logs that a handler is registered for a type that is not documented: misspelt, or one to subscribe to. */
 export function logUndocumentedType(type: string, log: Log): void {
   const documented: readonly string[] = Object.values(documentedNotificationTypes).flat()
   if (documented.includes(type)) return
-  const subject = 'A handler is registered for a type that is'
   const subscribable = notificationTypes.find((name) => name === type)
-  if (subscribable) {
-    const delivered = documentedNotificationTypes[subscribable]
-    const message = `${subject} subscribed to, and never delivered. Register it for the types in \`delivered\`.`
-    log('warn', { event: 'handler.type-not-delivered', type, delivered }, message)
-  } else {
-    const nearest = nearestName(type, documented, 1)
-    const message = `${subject} not documented. \`nearest\` is the documented type with the most similar name.`
-    log('warn', { event: 'handler.type-undocumented', type, nearest }, message)
-  }
+  const fields = subscribable
+    ? { delivered: documentedNotificationTypes[subscribable] }
+    : { nearest: nearestName(type, documented, 1) }
+  const message = `A handler is registered for a type that is not documented as delivered. ${subscribable ? '`delivered` is what a subscription to it brings.' : '`nearest` is the documented type with the most similar name.'}`
+  log('warn', { event: 'handler.type-undocumented', type, ...fields }, message)
 }

@@ -31,17 +31,13 @@ export { type CallbackReceiver, type CallbackRequest, DeliveryReceiver } from '.
 export { type SampleDelivery, type SampleDeliveryOverrides, sampleDelivery } from './sample.js'
 export {
   type Delivery,
-  type DeliveryShape,
   deliverySchema,
   type LowEnergyAgentOpenedPayload,
   lowEnergyAgentOpenedPayloadSchema,
   type Notification,
   type NotificationFields,
-  type NotificationShape,
   notificationSchema,
-  type ObjectSchema,
   type PayloadSchemas,
-  type ValueSchema,
 } from './schemas.js'
 export type { SecretsSource } from './secrets.js'
 export { type Secrets, verifySecrets } from './verify.js'

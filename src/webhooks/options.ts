@@ -100,11 +100,11 @@ export interface RefusedCallback {
   readonly header?: string | undefined
 }
 
-const routeRefusal = configurationError('The callback route cannot work')
+const invalidRoute = configurationError('The callback route cannot work')
 
 /** The error about a callback route that cannot work. */
 export function routeError(message: string): ConfigurationError {
-  return routeRefusal([{ path: [], message }])
+  return invalidRoute([{ path: [], message }])
 }
 
 /** The error of a route that gets the arguments of another framework. */
@@ -112,9 +112,9 @@ export function foreignCall(problem: string): ConfigurationError {
   return routeError(`${problem}: use the adapter of your framework (docs/receiver.md)`)
 }
 
-/** @throws `ConfigurationError` with every problem of a route's options; callers in JavaScript may pass anything */
-export function validateRoute(schema: z.ZodType, options: unknown): void {
-  validate(schema, options, routeRefusal)
+/** Also names missing options if there are none. @throws `ConfigurationError` with every problem of a route's options */
+export function validateRoute(schema: z.ZodType, options: unknown = {}): void {
+  validate(schema, options, invalidRoute)
 }
 
 /** @throws `ConfigurationError` with every problem of a receiver's options or arguments */

@@ -10,10 +10,8 @@ import { anyDeliverySchema, type Delivery, type NoPayloadSchemas, type PayloadSc
 /** The options of {@link createDeliveryParser}. */
 export interface DeliveryParserOptions<Payloads extends PayloadSchemas> {
   /**
-   * Synchronous schemas by `notification.type`, of any library that implements Standard Schema
-   * (https://standardschema.dev), such as zod, valibot and arktype. A schema's result becomes
-   * `notification.payload`. A schema for `lowEnergyAgentOpened` replaces the documented one. Transforms and
-   * refinements may run twice on a payload that is refused.
+   * Schemas by `notification.type`. A schema's result becomes `notification.payload`. A schema for `lowEnergyAgentOpened`
+   * replaces the documented one.
    */
   readonly payloads: Payloads
 }
@@ -46,10 +44,10 @@ export interface DeliveryParser<Payloads extends PayloadSchemas = NoPayloadSchem
 }
 
 /**
- * Makes a parser that also knows the payloads of further notification types. Only the payload of `lowEnergyAgentOpened` is
- * documented (docs/service.md, Resources); otherwise a payload is any object.
+ * Makes a parser that also knows the payloads of further notification types: only that of `lowEnergyAgentOpened` is
+ * documented (docs/service.md, Resources).
  *
- * @throws `ConfigurationError` if `payloads` is not an object of synchronous schemas, or another option is given
+ * @throws `ConfigurationError` if `payloads` is not an object of schemas, or another option is given
  *
  * @example
  * ```ts

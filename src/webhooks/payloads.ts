@@ -8,31 +8,11 @@ import type { PayloadSchemas } from './schemas.js'
 
 /** The schema of the option `payloads`, made when options are checked, so that parsing alone does not cost it. */
 export function payloadsSchema() {
-  const schema = z.unknown().superRefine((value, context) => {
-    const message = schemaProblem(Object(value))
-    if (message !== undefined) context.addIssue({ code: 'custom', message })
-  })
+  const schema = z.custom(
+    (value) => typeof Object(value)['~standard']?.validate === 'function',
+    'must be a Standard Schema, such as one of zod, valibot or arktype',
+  )
   return z.record(z.string(), schema, 'must be an object of schemas by notification type')
-}
-
-/** A schema may still turn out to be asynchronous later: see {@link readerOf}. */
-function schemaProblem(schema: PayloadSchemas[string]): string | undefined {
-  if (typeof schema['~standard']?.validate !== 'function') {
-    return 'must be a Standard Schema, such as one of zod, valibot or arktype'
-  }
-  try {
-    // Zod answers with a promise also what a transform throws, as it may for `{}`.
-    if (schema['~standard'].vendor === 'zod' || !isPromise(schema['~standard'].validate({}))) return undefined
-  } catch {
-    return undefined
-  }
-  return 'must be synchronous, because a callback is parsed before it is answered: await in the handler instead'
-}
-
-function isPromise(result: object): result is Promise<unknown> {
-  if (!(result instanceof Promise)) return false
-  result.catch(() => {})
-  return true
 }
 
 /** Reads a payload of one type: returns the parsed payload, or what is wrong with it. */
@@ -77,7 +57,10 @@ function readerOf(type: string, schema: PayloadSchemas[string]): PayloadReader {
   return (payload) => {
     try {
       const result = schema['~standard'].validate(payload)
-      if (isPromise(result)) throw new TypeError('it returned a promise')
+      if (result instanceof Promise) {
+        result.catch(() => {})
+        throw new TypeError('it returned a promise')
+      }
       if (!result.issues) return { payload: result.value }
       const issues = result.issues.map(({ message, path = [] }) => ({
         path: [...payloadPath, ...path.map((key) => (typeof key === 'object' ? key.key : key))],

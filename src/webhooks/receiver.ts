@@ -127,9 +127,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    */
   handle(request: CallbackRequest, ...others: never[]): Promise<CallbackAnswer> {
     // A response, a context or the environment of a platform; thrown and not rejected, so that every framework reports it.
-    if (others.some((argument) => Object(argument) === argument && !Array.isArray(argument))) {
-      throw foreignCall('receiver.handle is no route')
-    }
+    if (typeof others[0] === 'object') throw foreignCall('receiver.handle is no route')
     return this.#answer(request)
   }
 

@@ -1,9 +1,6 @@
 /**
  * The delivery body (docs/service.md, Resources): its types, a union that narrows on `notification.type` although unknown
- * types are legal; and zod schemas to compose with, such as `z.array(deliverySchema)`.
- *
- * The schemas require what the service promises and nothing more. Unknown fields, unknown values of
- * `notification.type` and new values of `ver` are kept.
+ * types are legal; and zod schemas, which require what the service promises and keep everything else.
  */
 import * as z from 'zod'
 import {
@@ -31,9 +28,8 @@ export const lowEnergyAgentOpenedPayloadSchema = documentedPayloads.lowEnergyAge
   .schema as z.ZodObject as z.ZodObject<DocumentedShape<'lowEnergyAgentOpened'>, z.core.$strip>
 
 /**
- * Payload schemas by `notification.type`, as {@link createDeliveryParser} and `DeliveryReceiver` take them: of any
- * library that implements Standard Schema (https://standardschema.dev), such as zod, valibot and arktype. The schemas
- * must be synchronous.
+ * Payload schemas by `notification.type`: synchronous ones of any library that implements Standard Schema
+ * (https://standardschema.dev), such as zod, valibot and arktype.
  */
 export type PayloadSchemas = Readonly<
   Record<
@@ -89,10 +85,7 @@ type NotificationOfAnyType<Payloads extends PayloadSchemas> = string extends key
           Record<string, unknown>
         >
 
-/**
- * The type-level stand-in for every value of `notification.type` that has no name here; the values themselves are any
- * strings. A plain `string` would swallow the other members and stop the union from narrowing.
- */
+/** Stands for every other type. A plain `string` would swallow the other members and stop the union from narrowing. */
 type UndocumentedNotificationType = `<undocumented type: ${string}>`
 
 type TypeWithSchema<Payloads extends PayloadSchemas> = (keyof Payloads & string) | TypeWithDocumentedPayload
@@ -122,38 +115,6 @@ export type NotificationFields<Type extends string, Payload> = {
   payload: Payload
 }
 
-/**
- * An object schema of zod that keeps fields which it does not name. Its methods return schemas of this type, and it may be part of
- * a schema of any other version of zod 4.
- */
-export interface ObjectSchema<Shape extends z.core.$ZodShape> extends z.ZodObject<Shape, z.core.$strip> {
-  /** What zod infers its types from. */
-  _zod: AnyVersion<z.ZodObject<Shape, z.core.$strip>['_zod']>
-  /** Adds or replaces fields. */
-  extend<U extends z.core.$ZodLooseShape>(
-    fields: U,
-  ): ObjectSchema<z.core.util.Extend<Shape, z.core.util.Writeable<U>>>
-  /** Keeps these fields alone. */
-  pick<M extends z.core.util.Mask<keyof Shape>>(
-    fields: M & Record<Exclude<keyof M, keyof Shape>, never>,
-  ): ObjectSchema<z.core.util.Flatten<Pick<Shape, Extract<keyof Shape, keyof M>>>>
-  /** Leaves these fields out. */
-  omit<M extends z.core.util.Mask<keyof Shape>>(
-    fields: M & Record<Exclude<keyof M, keyof Shape>, never>,
-  ): ObjectSchema<z.core.util.Flatten<Omit<Shape, Extract<keyof Shape, keyof M>>>>
-}
-
-/** Of the internals of a schema only types can be used: zod compares the others with its own, and `never` fits each. */
-type AnyVersion<Internals> = Internals & {
-  [Name in Exclude<keyof Internals, 'input' | 'output' | 'optin' | 'optout'>]: never
-}
-
-/** A schema of zod for a value of these types. */
-export interface ValueSchema<Output, Input = Output> extends z.ZodType<Output, Input> {
-  /** What zod infers its types from. */
-  _zod: AnyVersion<z.ZodType<Output, Input>['_zod']>
-}
-
 const anyNotificationSchema = z.looseObject({
   id: z.string(),
   time: integer,
@@ -168,30 +129,21 @@ export const anyDeliverySchema = z.looseObject({
   notification: anyNotificationSchema,
 })
 
-/**
- * One notification with any object as its payload (docs/service.md, Resources): to extend, for example with a payload.
- * {@link deliverySchema} also checks the documented one.
- */
-export const notificationSchema = anyNotificationSchema as z.ZodType as ObjectSchema<NotificationShape>
+/** One notification with any object as its payload, to extend. {@link deliverySchema} also checks the documented payload. */
+export const notificationSchema = anyNotificationSchema as z.ZodObject as z.ZodObject<
+  { [Field in keyof AnyNotification]: z.ZodType<AnyNotification[Field]> },
+  z.core.$strip
+>
 
-const checkedNotificationSchema = anyNotificationSchema
-  .superRefine(({ type, payload }, context) => {
-    const { error } = documentedPayloadOf(type)?.schema.safeParse(payload, ownMessages) ?? {}
-    for (const issue of error?.issues ?? []) {
-      context.addIssue({ ...issue, path: ['payload', ...issue.path] })
-    }
-  })
-  .meta({
-    // `z.toJSONSchema` cannot see into a refinement. A getter, so that only that function pays for these schemas.
-    get allOf() {
-      return Object.entries(documentedPayloads).map(([type, { schema }]) => {
-        const { $schema: _, ...fields } = z.toJSONSchema(schema)
-        const payload = { ...fields, description: `The payload of the type ${type}.` }
-        return { anyOf: [{ properties: { type: { not: { const: type } } } }, { properties: { payload } }] }
-      })
-    },
-    // The refinement proves which payload goes with which type; zod has no way to say so in types.
-  }) as z.ZodType as ValueSchema<Delivery['notification']>
+type AnyNotification = NotificationFields<string, Record<string, unknown>>
+
+const checkedNotificationSchema = anyNotificationSchema.superRefine(({ type, payload }, context) => {
+  const { error } = documentedPayloadOf(type)?.schema.safeParse(payload, ownMessages) ?? {}
+  for (const issue of error?.issues ?? []) {
+    context.addIssue({ ...issue, path: ['payload', ...issue.path] })
+  }
+  // The refinement proves which payload goes with which type; zod has no way to say so in types.
+}) as z.ZodType as z.ZodType<Delivery['notification']>
 
 /**
  * The JSON body of a callback (docs/service.md, Resources): refuses what `parseDelivery` refuses, and nothing else.
@@ -207,22 +159,14 @@ export const deliverySchema = z.looseObject({
   subscriptionId: z
     .union([z.int(), z.string().regex(numericIdPattern)])
     .transform(numericId)
-    .pipe(z.int()) as z.ZodType as ValueSchema<number, number | string>,
+    .pipe(z.int()),
   notification: checkedNotificationSchema,
-  // The schema keeps unknown fields; its type is that of `parseDelivery`, without an index signature.
-}) as z.ZodType as ObjectSchema<DeliveryShape>
-
-/** The fields of {@link notificationSchema}. */
-export type NotificationShape = {
-  [Field in keyof NotificationFields<string, object>]: ValueSchema<
-    NotificationFields<string, Record<string, unknown>>[Field]
-  >
-}
-
-/** The fields of {@link deliverySchema}. */
-export type DeliveryShape = {
-  /** The subscription that the notification belongs to: a number, or its digits, which become the number. */
-  subscriptionId: ValueSchema<number, number | string>
-  /** The notification, its documented payload included. */
-  notification: ValueSchema<Delivery['notification']>
-}
+  // Keeps unknown fields; its type is that of `parseDelivery`, without an index signature.
+}) as z.ZodObject as z.ZodObject<
+  {
+    /** A number, or its digits, which become the number. */
+    subscriptionId: z.ZodType<number, number | string>
+    notification: z.ZodType<Delivery['notification']>
+  },
+  z.core.$strip
+>

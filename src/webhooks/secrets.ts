@@ -26,8 +26,8 @@ export function authenticatorOf(
     try {
       const found = secrets({ header: (name) => headers.get(name) })
       if (found === undefined) return { status: 401, reason: 'there are no secrets for this request' }
-      const issues = secretsIssues(found)
-      if (issues.length > 0) throw noSecrets(isPromised(found) ? promiseIssues : issues)
+      const [issue] = [...promiseIssues(found), ...secretsIssues(found)]
+      if (issue) throw noSecrets([issue])
       if (isFirst) logShortSecrets(found, log)
       isFirst = false
       return authenticator(found)(headers)
@@ -41,28 +41,21 @@ export function authenticatorOf(
 
 const noSecrets = configurationError('The function `secrets` returned no secrets')
 
-const promiseIssues = [
-  {
-    path: [],
-    message:
-      'must be synchronous: return what a variable holds, and refresh that variable beside the function (docs/receiver.md, Secrets that change)',
-  },
-]
-
 /** Why a function cannot be the option: it returns a promise. A throw or a missing value counts at the callback. */
 export function sourceIssues(source: SecretsSource): readonly Issue[] {
   try {
-    return isPromised(source({ header: () => undefined })) ? promiseIssues : []
+    return promiseIssues(source({ header: () => undefined }))
   } catch {
     return []
   }
 }
 
 /** Whether a result, or a value in it, is a promise, whose rejection would otherwise end the process. */
-function isPromised(found: unknown): boolean {
-  const promises = [found, ...Object.values(Object(found)).flat()].filter(
-    (value) => typeof Object(value).then === 'function',
-  )
+function promiseIssues(found: unknown): readonly Issue[] {
+  const values = [found, ...Object.values(Object(found)).flat()]
+  const promises = values.filter((value) => typeof Object(value).then === 'function')
   for (const promise of promises) Promise.resolve(promise).catch(() => {})
-  return promises.length > 0
+  const message =
+    'must be synchronous: return what a variable holds, and refresh that variable beside the function (docs/receiver.md, Secrets that change)'
+  return promises.slice(0, 1).map(() => ({ path: [], message }))
 }

@@ -7,13 +7,11 @@ import { configurationError } from '../shared/validation.js'
 import { type HeadersLike, RequestHeaders } from './headers.js'
 
 /**
- * Whether a request carries the right secrets: the check of `DeliveryReceiver`, for a route without a receiver
- * (docs/service.md, Authentication). Takes the same time for all values.
+ * Whether a request carries the right secrets: for a route without a receiver (docs/service.md, Authentication). Takes the
+ * same time for all values.
  *
  * @param headers - a plain object with names in any case, or anything with `get`, such as `Headers`
- * @param secrets - accepted values by header name, as in the options of the receiver
- * @returns whether every header of `secrets` is present once, with one of its accepted values. A duplicate header, as
- * a list or joined by a comma, is refused
+ * @returns whether every header of `secrets` was sent once, with one of its accepted values
  * @throws `ConfigurationError` if there is no secret, or one that is empty or cannot be the value of a header
  *
  * @example
@@ -65,17 +63,13 @@ function reasonFor(headers: RequestHeaders, name: string): string {
   const subject = `the header "${name}"`
   if (value === undefined) return `${subject} is missing`
   if (Array.isArray(value) && value.length > 1) return `${subject} is there twice`
-  if (typeof value !== 'string') return `${subject} is not text`
   // `Headers`, Node.js and proxies join what was sent twice.
-  const [first, ...more] = value.split(/,\s*/)
+  const [first, ...more] = typeof value === 'string' ? value.split(/,\s*/) : []
   const isDoubled = more.length > 0 && more.every((part) => part === first)
   return isDoubled ? `${subject} is there twice, joined by a comma` : `${subject} is wrong`
 }
 
-/**
- * Compares every character, wherever the first difference is. Not `timingSafeEqual` of `node:crypto`: loading that
- * takes nearly as long as loading the rest of this entry point, and not every runtime has it.
- */
+/** Compares every character. Not `timingSafeEqual` of `node:crypto`, which is slow to load, and which not every runtime has. */
 function areEqual(accepted: string, presented: string): boolean {
   let difference = accepted.length ^ presented.length
   for (let index = 0; index < presented.length; index += 1) {
@@ -93,12 +87,8 @@ export function secretsIssues(secrets: unknown, ...below: string[]): Issue[] {
   }
   const headers = Array.isArray(secrets) || typeof secrets !== 'object' ? [] : Object.entries(Object(secrets))
   if (headers.length === 0) add('must hold accepted values by header name')
-  const seen = new Set<string>()
   for (const [name, accepted] of headers) {
     if (!headerName.test(name)) add(`is not a header name: ${headerNameRule}`, name)
-    const lowerCase = name.toLowerCase()
-    if (seen.has(lowerCase)) add('is given twice: header names are the same in any case', name)
-    seen.add(lowerCase)
     if (!Array.isArray(accepted)) add(secretProblem(accepted), name)
     else if (accepted.length === 0) add('has no accepted value', name)
     else for (const [index, value] of accepted.entries()) add(secretProblem(value), name, index)

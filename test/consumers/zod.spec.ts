@@ -1,4 +1,4 @@
-/** Versions of zod 4 beside ours, under npm and pnpm: as schemas in `payloads`, and as types with `declaration: true`. */
+/** Versions of zod 4 beside ours, under npm and pnpm: their schemas as `payloads`, also with `declaration: true`. */
 import { cp, mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'

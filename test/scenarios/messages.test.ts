@@ -9,7 +9,6 @@ import {
   documentedNotificationTypes,
   notificationTypes,
   parseDelivery,
-  sampleDelivery,
   toFastifyPlugin,
   toNodeHandler,
   toWebHandler,
@@ -201,15 +200,6 @@ test('messages about a body that is no delivery', async () => {
     'fields of the wrong kind': () => parseDelivery({ subscriptionId: 'one', notification }),
     'what the schema of a user says': () =>
       parser.parse({ subscriptionId: 1, notification: { ...notification, time: 1, ver: '1.0', payload } }),
-  })
-})
-
-test('messages about a sample', async () => {
-  const sample = (overrides: object) => () => sampleDelivery('lowEnergyAgentOpened', any(overrides))
-  await expectMessages('samples', {
-    'a misspelt override': sample({ paylod: {} }),
-    'a payload of another shape': sample({ payload: { idx: 0.5 } }),
-    'an id that is none': sample({ subscriptionId: '7a' }),
   })
 })
 

@@ -1,9 +1,4 @@
-import {
-  DeliveryReceiver,
-  type DeliveryReceiverOptions,
-  toNodeHandler,
-  toWebHandler,
-} from 'notification-subscriber/webhooks'
+import { DeliveryReceiver, toNodeHandler, toWebHandler } from 'notification-subscriber/webhooks'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
 import { deliveryOf, lowEnergyDelivery } from './deliveries.js'
@@ -24,40 +19,17 @@ const requestWith = (body: ReadableStream | Uint8Array<ArrayBuffer>) =>
 const bytesOf = (text: string) => new TextEncoder().encode(text)
 
 describe.each(transports)('a callback through %s', (transport, open) => {
-  async function serve(options: Partial<DeliveryReceiverOptions> = {}) {
-    const { onInvalid, errors, problems } = recordingOnInvalid()
-    const received: unknown[] = []
-    const settings = { secrets, onInvalid, onRefused: () => {}, ...options } as DeliveryReceiverOptions
-    const receiver = new DeliveryReceiver(settings).onAny((_, context) => received.push(context.delivery))
-    const opened = await open(receiver)
-    const post = async (body: Uint8Array<ArrayBuffer>, headers: Record<string, string> = authenticated) =>
-      (await opened.send('POST', headers, body)).status
-    return Object.assign(opened, { post, received, errors, problems })
-  }
-
-  test('is answered with 204 and no body, and reaches the handlers', async () => {
-    await using server = await serve()
-    const text = JSON.stringify({ ...lowEnergyDelivery(), added: '€ größer 😀' })
-    expect(await server.send('POST', authenticated, bytesOf(text))).toMatchObject({ status: 204, length: 0 })
-    expect(server.received).toEqual([JSON.parse(text)])
-  })
-
-  // Fastify answers other methods itself: the plugin adds a route for POST alone.
-  if (transport !== 'toFastifyPlugin')
-    test('of another method gets 405, with Allow', async () => {
-      await using server = await serve()
-      expect(await server.send('GET', authenticated)).toEqual({ status: 405, allow: 'POST', length: 0 })
-    })
-
-  test.each<[string, Record<string, string>]>([
-    ['no secret', {}],
-    ['a wrong one', { token: 'x' }],
-    ['an empty one', { token: '' }],
-    ['one that was sent twice and joined', { token: 'the-current-secret, the-current-secret' }],
-  ])('with %s gets 401, and nothing of it is looked at', async (_, headers) => {
-    await using server = await serve()
-    expect(await server.send('POST', headers, bytesOf(delivery))).toMatchObject({ status: 401, length: 0 })
-    expect([server.received, server.errors]).toEqual([[], []])
+  test('of a stranger gets 401, another method 405 with Allow, and nothing of it is looked at', async () => {
+    const unreachable = () => expect.unreachable()
+    const settings = { secrets, onInvalid: unreachable, onRefused: () => {} }
+    await using server = await open(new DeliveryReceiver(settings).onAny(unreachable))
+    for (const token of [undefined, 'x', '', 'the-current-secret, the-current-secret']) {
+      const headers = token === undefined ? {} : { token }
+      expect(await server.send('POST', headers, bytesOf(delivery))).toMatchObject({ status: 401, length: 0 })
+    }
+    // Fastify answers other methods itself: the plugin adds a route for POST alone.
+    if (transport === 'toFastifyPlugin') return
+    expect(await server.send('GET', authenticated)).toEqual({ status: 405, allow: 'POST', length: 0 })
   })
 })
 
@@ -82,9 +54,9 @@ describe('a body that does not arrive within 10 seconds goes to onInvalid, and i
     socket.write(`${head('Content-Length: 100')}{"sub`)
     await begun.promise
     await new Promise(setImmediate)
-    vi.advanceTimersByTime(4_999)
+    vi.advanceTimersByTime(9_999)
     expect(errors).toEqual([])
-    vi.advanceTimersByTime(5_001)
+    vi.advanceTimersByTime(1)
     expect(await closed()).toMatch(/^HTTP\/1.1 204 [\s\S]*connection: close/)
     expect(problems()).toEqual([problem])
     expect(textOf(errors[0]?.body)).toBe('{"sub')
@@ -137,9 +109,7 @@ describe('no body is larger than maxBodyBytes', () => {
     const { receiver } = limitedTo()
     const status = async (size: number) =>
       (await receiver.handle({ ...post(), body: new Uint8Array(size) })).status
-    expect(await status(2 ** 20)).toBe(204)
-    expect(await status(2 ** 20 + 1)).toBe(413)
-    expect(await receiver.drain()).toBe(0)
+    expect([await status(2 ** 20), await status(2 ** 20 + 1)]).toEqual([204, 413])
   })
 
   test('toNodeHandler: chunks that grow too much: 413, and no more is read', async () => {
@@ -155,18 +125,6 @@ describe('no body is larger than maxBodyBytes', () => {
     clearInterval(writing)
     expect(socket.bytesWritten).toBeLessThan(10_000_000)
     expect(problems()).toEqual([])
-  })
-
-  test('toNodeHandler, after a body parser: an object of any size is taken, text is limited', async () => {
-    const { receiver, received } = limitedTo(10)
-    const handler = toNodeHandler(receiver)
-    for (const [body, status] of [[JSON.parse(delivery), 204] as const, [delivery, 413] as const]) {
-      await using server = await serverOf((request, response) => {
-        handler(Object.assign(request.resume(), { body }), response)
-      })
-      expect((await server.post(delivery)).status).toBe(status)
-    }
-    expect(received).toEqual([lowEnergyDelivery()])
   })
 
   test('toWebHandler: a body that is too large: 413, and no more is read', async () => {

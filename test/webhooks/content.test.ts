@@ -1,5 +1,5 @@
 /** What is read of a body, whatever its headers say: one table through every way in. */
-import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { DeliveryReceiver, safeParseDelivery } from 'notification-subscriber/webhooks'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { expectPage } from '../support/message-page.js'
@@ -25,45 +25,33 @@ const rows: readonly Row[] = [
   ['JSON', {}, utf8, 'delivered'],
   ['JSON with white space around it', {}, Buffer.from(`\r\n ${json}\n`), 'delivered'],
   // Labels that are no compression, or no longer true.
-  ...['UTF-8', '', 'identity', 'aws-chunked', 'gzip', 'br', 'gzip, identity', 'x'.repeat(100)].map(
+  ...['identity', 'gzip', 'x'.repeat(100)].map(
     (coding): Row => [`JSON, labelled "${coding}"`, encoded(coding), utf8, 'delivered'],
   ),
-  ['JSON of another content type', { 'content-type': 'text/csv' }, utf8, 'delivered'],
-  ['JSON with a content type without a slash', { 'content-type': 'json' }, utf8, 'delivered'],
   ['JSON as a form', { 'content-type': 'application/x-www-form-urlencoded' }, utf8, 'delivered'],
+  ['JSON with a content type without a slash', { 'content-type': 'json' }, utf8, 'delivered'],
   [
     'a delivery beside what looks like wrapped bytes',
     {},
-    Buffer.from(JSON.stringify({ ...delivery, data: [123, 125], '{"subscriptionId":7}': '' })),
+    Buffer.from(`{"data":[123],${json.slice(1)}`),
     'delivered',
   ],
   ['UTF-8 with a mark', {}, mark(utf8, 0xef, 0xbb, 0xbf), 'delivered'],
   ['UTF-8, declared as latin-1', charset('iso-8859-1'), utf8, 'delivered'],
   ['UTF-8, declared as an unknown charset', charset('utf-99'), utf8, 'delivered'],
   // What 0.5 decoded, and the service does not send.
-  ['gzip', encoded('gzip'), gzipSync(utf8), 'invalid'],
   ['gzip without a label', {}, gzipSync(utf8), 'invalid'],
-  ['deflate', encoded('Deflate'), deflateSync(utf8), 'invalid'],
-  ['Brotli', encoded('br'), brotliCompressSync(utf8), 'invalid'],
+  ['Brotli', encoded('Br'), brotliCompressSync(utf8), 'invalid'],
   ['Brotli without a label', {}, brotliCompressSync(utf8), 'invalid'],
-  ['gzip in Brotli', encoded('gzip, br'), brotliCompressSync(gzipSync(utf8)), 'invalid'],
-  ['UTF-16', charset('utf-16le'), Buffer.from(json, 'utf16le'), 'invalid'],
   ['UTF-16 with a mark', {}, mark(Buffer.from(json, 'utf16le'), 0xff, 0xfe), 'invalid'],
   ['UTF-16 of ASCII alone', {}, Buffer.from('{"subscriptionId":1}', 'utf16le'), 'invalid'],
   ['latin-1, declared', charset('iso-8859-1'), latin1, 'invalid'],
   ['base64', {}, Buffer.from(utf8.toString('base64')), 'invalid'],
-  ['bytes as an array', {}, Buffer.from(JSON.stringify(utf8)), 'invalid'],
-  ['what a form parser made of it', {}, Buffer.from(JSON.stringify({ [json]: '' })), 'invalid'],
-  ['JSON behind a prefix', {}, Buffer.from(`)]}',\n${json}`), 'invalid'],
   ['a text in JSON', {}, Buffer.from(JSON.stringify(json)), 'invalid'],
   // What nobody can read.
   ['two deliveries', {}, Buffer.from(`${json}\n${json}`), 'invalid'],
   ['nothing', {}, Buffer.alloc(0), 'invalid'],
-  ['white space', {}, Buffer.from(' \n'), 'invalid'],
   ['JSON without its end', {}, broken, 'invalid'],
-  ['latin-1 without a declaration', {}, latin1, 'invalid'],
-  ['latin-1, declared as UTF-8', charset('utf-8'), latin1, 'invalid'],
-  ['text that is no base64', {}, Buffer.from('hello'), 'invalid'],
   // Limits.
   ['JSON of the largest size', {}, Buffer.from(json.padEnd(maxBodyBytes - 3)), 'delivered'],
   ['JSON that is too large', {}, Buffer.from(json.padEnd(maxBodyBytes - 2)), 'too large'],
@@ -79,15 +67,11 @@ describe.each(transports)('a body through %s', (_, open) => {
     await using server = await open(receiver)
     for (const [what, headers, body, verdict] of rows) {
       const { status } = await server.send('POST', { ...authenticated, ...headers }, Uint8Array.from(body))
-      const seen = { status, received: received.splice(0), problems: errors.length }
-      if (verdict === 'too large') expect(seen, what).toEqual({ status: 413, received: [], problems: 0 })
-      else if (verdict === 'invalid') expect(seen, what).toEqual({ status: 204, received: [], problems: 1 })
-      else
-        expect(seen, what).toEqual({
-          status: 204,
-          received: [expect.objectContaining(delivery)],
-          problems: 0,
-        })
+      expect({ status, received: received.splice(0), problems: errors.length }, what).toEqual({
+        status: verdict === 'too large' ? 413 : 204,
+        received: verdict === 'delivered' ? [expect.objectContaining(delivery)] : [],
+        problems: verdict === 'invalid' ? 1 : 0,
+      })
       if (verdict === 'invalid') reasons[what] = problems().join('; ')
       errors.length = 0
     }

@@ -22,18 +22,8 @@ export interface FastifyInstanceLike {
     url: string
     /** Called before Fastify looks at the body. */
     onRequest(
-      request: {
-        /** The request of Node.js. */
-        readonly raw: NodeRequest
-        /** The headers, perhaps changed by a hook. */
-        readonly headers: NodeRequest['headers']
-      },
-      reply: {
-        /** The response of Node.js. */
-        readonly raw: NodeResponse
-        /** Leaves the answer to the plugin. */
-        hijack(): unknown
-      },
+      request: Pick<NodeRequest, 'headers'> & Readonly<Record<'raw', NodeRequest>>,
+      reply: Readonly<Record<'raw', NodeResponse> & Record<'hijack', () => unknown>>,
     ): void
     /** Called after Fastify has read the body. */
     handler(): void
@@ -41,9 +31,8 @@ export interface FastifyInstanceLike {
 }
 
 /**
- * Makes a plugin for Fastify that adds a route for callbacks. The route answers as {@link toNodeHandler} does,
- * independent of the app's content type parsers, body limits and error handlers. The app's `onRequest` hooks run before
- * the route, later hooks do not.
+ * Makes a plugin for Fastify with a route that answers as {@link toNodeHandler} does, whatever the app's parsers, limits and
+ * error handlers are. The app's `onRequest` hooks run before the route, later hooks do not.
  *
  * @throws `ConfigurationError` for what is no receiver, or options that cannot work
  *
@@ -57,17 +46,15 @@ export function toFastifyPlugin(
   options: FastifyPluginOptions,
 ): (app: FastifyInstanceLike) => Promise<void> {
   const core = coreOf(receiver)
-  // Names the missing path even if there are no options.
-  validateRoute(z.strictObject({ path: z.string() }), options ?? {})
-  const { path } = options
+  validateRoute(z.strictObject({ path: z.string() }), options)
   return async function notifications(app) {
     app.route({
       method: 'POST',
-      url: path,
+      url: options.path,
       // Not in `handler`: before it, Fastify refuses a malformed content type.
       onRequest(request, reply) {
         reply.hijack()
-        void handleNodeRequest(core, request.raw, reply.raw, { headers: request.headers })
+        void handleNodeRequest(core, request.raw, reply.raw, request.headers)
       },
       handler() {
         // Never called: a hijacked request goes no further.

@@ -19,8 +19,6 @@ export interface NodeRequest {
   readonly readableEnded?: boolean | undefined
   /** Whether something has begun to read the body. */
   readonly readableDidRead?: boolean | undefined
-  /** The encoding that `setEncoding` was called with, if it was. */
-  readonly readableEncoding?: string | null | undefined
   /** The connection, and its server. */
   readonly socket?: NodeConnection & { readonly server?: NodeServer | undefined }
   /** Of HTTP/2. */

@@ -8,14 +8,11 @@ import type { CallbackReceiver } from '../receiver.js'
 import type { NodeRequest, NodeResponse } from './node-types.js'
 
 /**
- * Makes a request listener for `node:http`, `node:https` and `node:http2`, which is also a middleware for
- * Express 4 and 5, Connect, restify, NestJS, Nuxt and the pages router of Next.js; for Koa and hapi see docs/receiver.md. It answers every request, never calls
- * `next`, and returns a promise that resolves once the answer was given.
+ * Makes a request listener for `node:http`, `node:https` and `node:http2`, which is also a middleware for Express, Connect,
+ * restify, NestJS, Nuxt and the pages router of Next.js. It answers every request, never calls `next`, and resolves once
+ * the answer was given. Put the route before every body parser (docs/receiver.md, Where to put the route).
  *
- * Put the route before a body parser: one answers malformed JSON with 400, more than 100 kB with 413 and an unknown
- * charset with 415, and each is a failed callback (docs/receiver.md, Where to put the route). Method and secrets are
- * checked before the body is read. A late, incomplete or compressed body goes to `onInvalid`, with the
- * received part.
+ * Method and secrets are checked before the body is read. What arrived of a late or incomplete body goes to `onInvalid`.
  *
  * @throws `ConfigurationError` for what is no receiver; the function rejects with one for arguments of another framework
  *
@@ -33,18 +30,12 @@ export function toNodeHandler(
   return async (request, response) => handleNodeRequest(core, request, response)
 }
 
-/** What a framework shows of a request, where that is not the request of Node.js. */
-interface FrameworkRequest {
-  /** The result of an earlier body parser; may throw. */
-  readonly parsedBody?: () => unknown
-  readonly headers?: NodeRequest['headers']
-}
-
+/** @param headers - as a hook of the framework may have changed them */
 export async function handleNodeRequest(
   core: ReceiverCore,
   request: NodeRequest,
   response: NodeResponse,
-  { parsedBody = () => bodyLeftOn(request), headers = request?.headers }: FrameworkRequest = {},
+  headers = request?.headers,
 ): Promise<void> {
   if (typeof response?.end !== 'function') throw foreignCall('it takes a request and a response of Node.js')
 
@@ -53,7 +44,7 @@ export async function handleNodeRequest(
   async function readBody(): Promise<ReadBody> {
     let body: unknown
     try {
-      body = parsedBody()
+      body = isEmpty(request.body) ? (request.rawBody ?? request.body) : request.body
     } catch (error) {
       core.warnOfParser()
       throw error
@@ -81,11 +72,6 @@ export async function handleNodeRequest(
   }
 }
 
-/** What earlier code has left of a body: some middleware, and some platforms, keep it in `rawBody`. May throw. */
-export function bodyLeftOn({ body, rawBody }: Pick<NodeRequest, 'body' | 'rawBody'>): unknown {
-  return isEmpty(body) ? (rawBody ?? body) : body
-}
-
 function isEmpty(body: unknown): boolean {
   if (Object(body) !== body) return !body
   return (isBytes(body) ? body.byteLength : Object.keys(Object(body)).length) === 0
@@ -102,7 +88,9 @@ function readNodeStream(request: NodeRequest, maxBytes: number): Promise<ReadBod
       resolve(read)
     }
     const onData = (chunk: Uint8Array | string) => {
-      if (!body.add(bytesIn(chunk, request))) stop(undefined)
+      // Text if a middleware that ran before called `setEncoding('utf8')`.
+      const bytes = typeof chunk === 'string' ? new TextEncoder().encode(chunk) : chunk
+      if (!body.add(bytes)) stop(undefined)
     }
     const stop = (read: ReadBody<Uint8Array>) => {
       end(read)
@@ -123,11 +111,4 @@ function readNodeStream(request: NodeRequest, maxBytes: number): Promise<ReadBod
     // Something that ran before may have paused it.
     request.resume()
   })
-}
-
-/** The bytes of a chunk, which is text if a middleware that ran before called `setEncoding`. */
-function bytesIn(chunk: Uint8Array | string, request: NodeRequest): Uint8Array {
-  if (typeof chunk !== 'string') return chunk
-  // The type of the encoding is not that of Node's types, which an app that only receives callbacks may not have.
-  return Buffer.from(chunk, request.readableEncoding as BufferEncoding)
 }

@@ -1,8 +1,11 @@
 /** A callback route for servers that answer web-standard requests. */
 import * as z from 'zod'
 import { callLogged } from '../../logger.js'
-import { invalidDelivery, readWebStream, routeAdvice } from '../body.js'
-import { coreOf } from '../core.js'
+import { BoundedBytes } from '../../shared/bounded-bytes.js'
+import { messageOf } from '../../shared/text.js'
+import { settlesWithin } from '../../shared/waits.js'
+import { bodyTimeoutMs, bytesOf, invalidDelivery, type ReadBody, routeAdvice } from '../body.js'
+import { coreOf, type ReceiverCore } from '../core.js'
 import { RequestHeaders } from '../headers.js'
 import { foreignCall, validateRoute } from '../options.js'
 import type { CallbackReceiver } from '../receiver.js'
@@ -28,9 +31,7 @@ export interface WebHandlerOptions<Rest extends unknown[]> {
  * Makes a function from `Request` to `Response`: for Hono, Next.js, Deno, Bun, Cloudflare Workers. The function resolves
  * with an answer to every request.
  *
- * Method and secrets are checked before the body is read. `Headers` joins a header that was sent twice to one text,
- * which is compared as a whole. A late, incomplete or compressed body, or one that was read before, goes to
- * `onInvalid`, with the received part.
+ * Method and secrets are checked before the body is read. What arrived of a late or incomplete body goes to `onInvalid`.
  *
  * @throws `ConfigurationError` for what is no receiver, or options that cannot work; the function throws one for
  * arguments of another framework
@@ -50,19 +51,12 @@ export function toWebHandler<Rest extends unknown[] = []>(
   const core = coreOf(receiver)
   validateRoute(z.strictObject({ waitUntil: z.function().optional() }), options)
   const { waitUntil } = options
+
   async function answered(request: Request, rest: Rest): Promise<Response> {
-    const readBody = () => {
-      const { bodyUsed, body } = request
-      if (bodyUsed || body?.locked) {
-        core.warnOfParser()
-        throw invalidDelivery(undefined, `was read before the receiver: ${routeAdvice}`)
-      }
-      // Not every polyfill has streams.
-      if (!body?.getReader) return request.text().then((text) => ({ body: text }))
-      return readWebStream(body, core.maxBodyBytes)
-    }
     const headers = new RequestHeaders(request.headers)
-    const { answer, stillRunning } = await core.receive(request.method, headers, readBody)
+    const { answer, stillRunning } = await core.receive(request.method, headers, () =>
+      readBody(request, core),
+    )
     const message = 'waitUntil failed: handlers may be cut short'
     const call = () => stillRunning && waitUntil?.(stillRunning, ...rest)
     void callLogged(core.log, { event: 'wait-until.failed' }, message, call)
@@ -73,5 +67,45 @@ export function toWebHandler<Rest extends unknown[] = []>(
     // Thrown and not rejected, so that every framework reports it.
     if (request.method && typeof request.headers?.get !== 'function') throw foreignCall('it takes a Request')
     return answered(request, rest)
+  }
+}
+
+async function readBody(request: Request, core: ReceiverCore): Promise<ReadBody> {
+  const { bodyUsed, body } = request
+  if (bodyUsed || body?.locked) {
+    core.warnOfParser()
+    throw invalidDelivery(undefined, `was read before the receiver: ${routeAdvice}`)
+  }
+  // Not every polyfill has streams.
+  if (!body?.getReader) return { body: await request.text() }
+  const reader = body.getReader()
+  const read = new BoundedBytes(core.maxBodyBytes)
+  const partial = (problem: string, cause?: unknown) => ({
+    body: read.bytes,
+    failure: invalidDelivery(read.bytes, problem, cause),
+  })
+  try {
+    const reading = readInto(read, reader)
+    if (!(await settlesWithin(bodyTimeoutMs, reading))) {
+      return partial(`did not arrive within ${bodyTimeoutMs} ms`)
+    }
+    return (await reading) ? { body: read.bytes } : undefined
+  } catch (thrown) {
+    return partial(`cannot be read (${messageOf(thrown)})`, thrown)
+  } finally {
+    reader.cancel().catch(() => {})
+  }
+}
+
+/** Whether all of it fits. Not by the iterator of the stream, which not every runtime has. */
+async function readInto(
+  body: BoundedBytes,
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+): Promise<boolean> {
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return true
+    if (!ArrayBuffer.isView(value)) throw new TypeError('it is no stream of bytes')
+    if (!body.add(bytesOf(value))) return false
   }
 }

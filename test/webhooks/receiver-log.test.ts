@@ -1,4 +1,4 @@
-/** What a receiver reports: to handlers, `onInvalid`, `onError`, `onRefused`, and the logger. */
+/** What a receiver reports of callbacks: to the logger, on the console, and to `onRefused`. */
 import { inspect } from 'node:util'
 import {
   type CallbackRequest,
@@ -11,8 +11,8 @@ import * as z from 'zod'
 import { deferred } from '../support/deferred.js'
 import { eventually } from '../support/eventually.js'
 import { expectPage } from '../support/message-page.js'
-import { deliveryOf, lowEnergyDelivery } from '../webhooks/deliveries.js'
-import { post, recordingLogger, secrets } from '../webhooks/support.js'
+import { deliveryOf, lowEnergyDelivery } from './deliveries.js'
+import { post, recordingLogger, secrets } from './support.js'
 
 const fail = () => {
   throw new Error('no database')
@@ -65,22 +65,17 @@ describe('without a logger and callbacks, losses are reported on console.error',
     vi.useFakeTimers({ toFake: ['performance'] })
     const receiver = new DeliveryReceiver({ secrets })
     for (let request = 0; request < 100; request += 1) await receiver.handle(post({}))
-    const refused = {
-      event: 'callback.refused',
-      status: 401,
-      reason: 'the header "token" is missing',
-      header: 'token',
-    }
-    expect(written()).toEqual([[expect.any(String), refused]])
     vi.advanceTimersByTime(59_999)
     await receiver.handle(post({}))
     expect(console.error).toHaveBeenCalledOnce()
     vi.advanceTimersByTime(1)
     await receiver.handle(post({}))
     await receiver.handle(post({ token: 'x' }))
+    const refused = { event: 'callback.refused', status: 401, header: 'token' }
+    const missing = { ...refused, reason: 'the header "token" is missing' }
     expect(written().map(([, fields]) => fields)).toEqual([
-      refused,
-      { ...refused, unreported: 100 },
+      missing,
+      { ...missing, unreported: 100 },
       { ...refused, reason: 'the header "token" is wrong' },
     ])
   })
@@ -91,73 +86,80 @@ describe('without a logger and callbacks, losses are reported on console.error',
     ['callbacks', { onError() {}, onInvalid() {}, onRefused() {} }],
   ])('nothing with %s, and nothing when all is well', async (_, options) => {
     const receiver = new DeliveryReceiver({ secrets, ...options } as DeliveryReceiverOptions).onAny(fail)
-    await receiver.handle(post())
-    await receiver.handle({ ...post(), body: '{' })
-    await receiver.handle(post({}))
+    for (const request of [post(), { ...post(), body: '{' }, post({})]) await receiver.handle(request)
     await new DeliveryReceiver({ secrets }).onAny(() => {}).handle(post())
     expect(console.error).not.toHaveBeenCalled()
   })
 })
 
-describe('onRefused gets every refusal, and so does the log', () => {
-  async function refusalsOf(...requests: CallbackRequest[]) {
+test.each<[string, CallbackRequest, RefusedCallback['status'], reason: string, header?: string]>([
+  ['no secret', post({}), 401, 'the header "Token" is missing', 'Token'],
+  ['one of two', post({ token: 'right' }), 401, 'the header "x-tenant" is missing', 'x-tenant'],
+  ['a wrong secret', post({ token: 'a-guess' }), 401, 'the header "Token" is wrong', 'Token'],
+  ['a list', post({ token: ['right', 'x'] }), 401, 'the header "Token" is there twice', 'Token'],
+  [
+    'a secret twice',
+    post({ token: 'right, right' }),
+    401,
+    'the header "Token" is there twice, joined by a comma',
+    'Token',
+  ],
+  ['two secrets', post({ token: 'right, left' }), 401, 'the header "Token" is wrong', 'Token'],
+  ['what is no request', undefined as never, 401, 'the request cannot be read'],
+  ['PUT', { ...post({}), method: 'PUT' }, 405, 'the method is not POST'],
+  [
+    'no method',
+    { ...post({}), method: undefined },
+    405,
+    'the request has no method: pass a Request, or { method, headers, body }',
+  ],
+  [
+    'a long body',
+    { ...post({ token: 'right', 'x-tenant': 'acme' }), body: 'x'.repeat(1_001) },
+    413,
+    'the body is larger than 1000 bytes',
+  ],
+])(
+  'onRefused and the log get the reason, and never a value: %s',
+  async (_, request, status, reason, header) => {
     const refusals: RefusedCallback[] = []
     const { logger, lines } = recordingLogger()
     const receiver = new DeliveryReceiver({
-      secrets: { Token: 'the-current-secret', 'x-tenant': 'acme' },
+      secrets: { Token: 'right', 'x-tenant': ['acme', 'a-long-name-of-a-tenant'] },
       maxBodyBytes: 1_000,
       logger,
       onRefused: (refused) => refusals.push(refused),
     })
-    for (const request of requests) await receiver.handle(request)
-    expect(lines).toEqual(
-      refusals.map((refused) => ({
-        level: 'warn',
-        fields: { event: 'callback.refused', ...refused },
-        message: expect.stringContaining('Callback refused'),
-      })),
-    )
-    return refusals
-  }
+    lines.length = 0
+    await receiver.handle(request)
+    const refused = { status, reason, ...(header && { header }) }
+    expect(refusals).toEqual([refused])
+    expect(lines).toMatchObject([{ level: 'warn', fields: { event: 'callback.refused', ...refused } }])
+  },
+)
 
-  test.each<[string, CallbackRequest['headers'], string, string]>([
-    ['missing', {}, 'Token', 'the header "Token" is missing'],
-    [
-      'the second one missing',
-      { token: 'the-current-secret' },
-      'x-tenant',
-      'the header "x-tenant" is missing',
-    ],
-    ['missing in Headers', new Headers({ 'x-tenant': 'acme' }), 'Token', 'the header "Token" is missing'],
-    ['wrong', { token: 'a-guess', 'x-tenant': 'acme' }, 'Token', 'the header "Token" is wrong'],
-    ['empty', { token: '' }, 'Token', 'the header "Token" is wrong'],
-    ['a list', { token: ['the-current-secret', 'x'] }, 'Token', 'the header "Token" is there twice'],
-  ])('401: a header that is %s is named, never its value', async (_, headers, header, reason) => {
-    expect(await refusalsOf(post(headers))).toEqual([{ status: 401, reason, header }])
-  })
-
-  test('405 and 413, and 401 for what is no request', async () => {
-    const authentic = { token: 'the-current-secret', 'x-tenant': 'acme' }
-    const requests = [
-      { ...post(), method: 'PUT' },
-      { ...post(authentic), body: 'x'.repeat(1_001) },
-      undefined as never,
-    ]
-    expect(await refusalsOf(...requests)).toEqual([
-      { status: 405, reason: 'the method is not POST' },
-      { status: 413, reason: 'the body is larger than 1000 bytes' },
-      { status: 401, reason: 'the request cannot be read' },
+describe('the log', () => {
+  test('has a debug line for a delivery, and a line for what is invalid or failed, with what it was about', async () => {
+    const { logger, lines } = recordingLogger()
+    const failing = { onError: fail, onInvalid: fail, onRefused: fail }
+    const receiver = new DeliveryReceiver({ secrets, logger, ...failing }).onAny(fail)
+    for (const request of [post(), { ...post(), body: '{' }, post({})]) await receiver.handle(request)
+    const { id, type } = lowEnergyDelivery().notification
+    const delivery = { subscriptionId: 4711, notificationId: id, type }
+    const err = expect.objectContaining({ message: 'no database' })
+    const issues = [{ path: [], message: expect.any(String) }]
+    const refused = { status: 401, reason: expect.any(String), header: 'token' }
+    expect(lines.map(({ level, fields }) => [level, fields])).toEqual([
+      ['debug', { event: 'delivery.received', ...delivery }],
+      ['error', { event: 'handler.failed', ...delivery, err }],
+      ['error', { event: 'on-error.failed', ...delivery, err }],
+      ['error', { event: 'delivery.invalid', reason: expect.any(String), issues }],
+      ['error', { event: 'on-invalid.failed', issues, err }],
+      ['warn', { event: 'callback.refused', ...refused }],
+      ['error', { event: 'on-refused.failed', ...refused, err }],
     ])
   })
 
-  test('one that never ends delays no answer', async () => {
-    const receiver = new DeliveryReceiver({ secrets, onRefused: () => new Promise(() => {}) })
-    expect((await receiver.handle(post({}))).status).toBe(401)
-    expect(await receiver.drain()).toBe(0)
-  })
-})
-
-describe('the log', () => {
   test('warns of handlers that are still running after ackTimeoutMs, of onInvalid, too', async () => {
     const { promise, resolve } = deferred<void>()
     const { logger, lines } = recordingLogger()
@@ -167,17 +169,9 @@ describe('the log', () => {
     await receiver.handle({ ...post(), body: '{' })
     const { id, type } = lowEnergyDelivery().notification
     const slow = { event: 'handler.slow', ackTimeoutMs: 1, durationMs: expect.any(Number) }
-    expect(lines.filter(({ level }) => level === 'warn')).toEqual([
-      {
-        level: 'warn',
-        fields: { ...slow, subscriptionId: 4711, notificationId: id, type },
-        message: expect.any(String),
-      },
-      {
-        level: 'warn',
-        fields: { ...slow, issues: [expect.anything()] },
-        message: expect.any(String),
-      },
+    expect(lines.filter(({ level }) => level === 'warn').map(({ fields }) => fields)).toEqual([
+      { ...slow, subscriptionId: 4711, notificationId: id, type },
+      { ...slow, issues: [expect.anything()] },
     ])
     resolve()
     await receiver.drain()
@@ -185,19 +179,46 @@ describe('the log', () => {
 
   test('has a probe at debug level, and onRefused does not get it', async () => {
     const { logger, lines } = recordingLogger()
-    const onRefused = vi.fn()
-    const receiver = new DeliveryReceiver({ secrets, logger, onRefused })
-    for (const method of ['GET', 'head']) {
-      const answer = await receiver.handle({ ...post({}), method })
-      expect(answer).toEqual({ status: 405, headers: { allow: 'POST' } })
-    }
+    const receiver = new DeliveryReceiver({ secrets, logger, onRefused: () => expect.unreachable() })
+    for (const method of ['GET', 'head']) await receiver.handle({ ...post({}), method })
     expect(lines.map(({ level, fields }) => [level, fields])).toEqual([
       ['debug', { event: 'callback.probed', method: 'GET' }],
       ['debug', { event: 'callback.probed', method: 'head' }],
     ])
-    expect(onRefused).not.toHaveBeenCalled()
-    await new DeliveryReceiver({ secrets }).handle({ ...post({}), method: 'GET' })
-    expect(console.error).not.toHaveBeenCalled()
+  })
+
+  test('never holds a secret, and neither do a receiver and what callbacks get', async () => {
+    const { logger, lines } = recordingLogger()
+    const seen: unknown[] = [lines]
+    const see = (...values: unknown[]) => {
+      seen.push(values)
+      throw new Error('no')
+    }
+    const receiver = new DeliveryReceiver({ secrets, logger, onInvalid: see, onError: see }).onAny(see)
+    for (const token of [...secrets.token, 'a-wrong-secret', 'the-current-secret, the-current-secret']) {
+      for (const body of [post().body, '{', 'x'.repeat(2 ** 21)]) {
+        await receiver.handle({ ...post({ token }), body })
+      }
+    }
+    expect(seen.length).toBeGreaterThan(1)
+    expect(inspect([seen, receiver], { depth: 9, showHidden: true })).not.toContain('-secret')
+  })
+
+  test.each<[type: string, fields: object]>([
+    ['lowEnergyAgentOpend', { nearest: 'lowEnergyAgentOpened' }],
+    ['silenceHigh', { nearest: 'silenceHighOpened' }],
+    ['call-score', { delivered: ['cxScoreUpdated'] }],
+  ])('has one warning about handlers for the undocumented type %s', (type, fields) => {
+    const { logger, lines } = recordingLogger()
+    new DeliveryReceiver({ secrets, logger, payloads: { mine: z.object({}) } })
+      .on<string>(type, () => {})
+      .on<string>(type, () => {})
+      .on('mine', () => {})
+      .on('topicKeywordEvent', () => {})
+    const warning = { level: 'warn', fields: { event: 'handler.type-undocumented', type, ...fields } }
+    expect(lines).toMatchObject([warning])
+    new DeliveryReceiver({ secrets }).on<string>(type, () => {})
+    expect(console.error).toHaveBeenCalledOnce()
   })
 })
 
@@ -218,28 +239,20 @@ describe('the log line of a body that is no delivery', () => {
     const names = { type: 'lowEnergyAgentOpened', subscriptionId: 4711, notificationId: body.notification.id }
     for (const form of [body, JSON.stringify(body)]) {
       expect(await fieldsOf(form)).toMatchObject([{ event: 'delivery.invalid', ...names }])
-      expect(inspect(await fieldsOf(form), { depth: 9 })).not.toContain('secret')
     }
+    const [fields] = await fieldsOf({ notification: { type: 'x'.repeat(1_000) } })
+    expect(fields).toMatchObject({ type: `${'x'.repeat(100)}…` })
   })
 
   test.each<[string, unknown]>([
     ['no JSON', '{"type":"secret"'],
-    ['bytes that are no text', Uint8Array.of(0x22, 0xff)],
-    [
-      'names that are none',
-      { subscriptionId: 'secret', notification: { id: ['secret'], type: { a: 'secret' } } },
-    ],
-    ['no notification', { notification: 'secret' }],
+    ['a wrong payload', deliveryOf('lowEnergyAgentOpened', { callId: 'secret' })],
+    ['names that are none', { subscriptionId: 'secret', notification: { id: ['secret'], type: ['secret'] } }],
     ['a schema of the user’s, which quotes', deliveryOf('cxScoreUpdated', { score: 'secret' })],
     ['a record, whose keys are in the path', deliveryOf('scoresUpdated', { secret: 'high' })],
   ])('quotes nothing of %s', async (_, body) => {
     const lines = await fieldsOf(body)
     expect(lines).toMatchObject([{ event: 'delivery.invalid', reason: expect.any(String) }])
     expect(inspect(lines, { depth: 9 })).not.toContain('secret')
-  })
-
-  test('has long names cut', async () => {
-    const [fields] = await fieldsOf({ notification: { type: 'x'.repeat(1_000) } })
-    expect(fields).toMatchObject({ type: `${'x'.repeat(100)}…` })
   })
 })
