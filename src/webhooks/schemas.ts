@@ -131,11 +131,13 @@ export const anyDeliverySchema = z.looseObject({
 
 /** One notification with any object as its payload, to extend. {@link deliverySchema} also checks the documented payload. */
 export const notificationSchema = anyNotificationSchema as z.ZodObject as z.ZodObject<
-  { [Field in keyof AnyNotification]: z.ZodType<AnyNotification[Field]> },
+  {
+    [Field in keyof NotificationFields<string, object>]: z.ZodType<
+      NotificationFields<string, Record<string, unknown>>[Field]
+    >
+  },
   z.core.$strip
 >
-
-type AnyNotification = NotificationFields<string, Record<string, unknown>>
 
 const checkedNotificationSchema = anyNotificationSchema.superRefine(({ type, payload }, context) => {
   const { error } = documentedPayloadOf(type)?.schema.safeParse(payload, ownMessages) ?? {}
@@ -166,6 +168,7 @@ export const deliverySchema = z.looseObject({
   {
     /** A number, or its digits, which become the number. */
     subscriptionId: z.ZodType<number, number | string>
+    /** The notification, its documented payload included. */
     notification: z.ZodType<Delivery['notification']>
   },
   z.core.$strip

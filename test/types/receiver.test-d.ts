@@ -64,14 +64,6 @@ describe('on gives each type its payload', () => {
     })
   })
 
-  test('several types give the union of theirs', () => {
-    receiver.on('lowEnergyAgentOpened' as 'lowEnergyAgentOpened' | 'cxScoreUpdated', (notification) => {
-      expectTypeOf(notification).toEqualTypeOf<
-        Notification<'lowEnergyAgentOpened'> | Notification<'cxScoreUpdated'>
-      >()
-    })
-  })
-
   test('the output of the schemas in payloads', () => {
     new DeliveryReceiver({ secrets, payloads })
       .on('cxScoreUpdated', ({ payload }) => {
@@ -90,13 +82,6 @@ describe('on gives each type its payload', () => {
         expectTypeOf(notification).toEqualTypeOf<Notification<string, typeof payloads>>()
         if (notification.type === 'mine') expectTypeOf(notification.payload.on).toEqualTypeOf<boolean>()
       })
-  })
-
-  test('a user’s schema replaces the documented one', () => {
-    const own = { lowEnergyAgentOpened: z.object({ callId: z.literal('a') }) }
-    new DeliveryReceiver({ secrets, payloads: own }).on('lowEnergyAgentOpened', ({ payload }) => {
-      expectTypeOf(payload).toEqualTypeOf<{ callId: 'a' }>()
-    })
   })
 
   test('a handler may be asynchronous and return anything, and calls chain', () => {
@@ -148,17 +133,12 @@ describe('options', () => {
   })
 })
 
-test('handle takes the headers of the web, of Node.js and of Lambda', () => {
+test('handle takes no request without headers, which carry the secret', () => {
   const receiver = new DeliveryReceiver({ secrets })
-  const listener: RequestListener = ({ method, headers }) => receiver.handle({ method, headers, body: '' })
-  expectTypeOf(listener).toBeFunction()
-  const lambda: Record<string, string | undefined> = {}
-  for (const headers of [new Headers(), lambda, { token: ['a'] }]) {
-    expectTypeOf(
-      receiver.handle({ method: 'POST', headers, body: {} }),
-    ).resolves.toEqualTypeOf<CallbackAnswer>()
-  }
-  // @ts-expect-error The headers carry the secret.
+  expectTypeOf(
+    receiver.handle({ method: 'POST', headers: {}, body: {} }),
+  ).resolves.toEqualTypeOf<CallbackAnswer>()
+  // @ts-expect-error The headers are missing.
   expectTypeOf(receiver.handle({ method: 'POST', body: '' })).toBeObject()
 })
 
