@@ -7,8 +7,8 @@ import { channelFor, traced } from '../shared/tracing.js'
 import { type DeliveryParser, namesOf } from '../webhooks/parse.js'
 import type { Delivery, PayloadSchemas } from '../webhooks/schemas.js'
 import type { Entry } from './segment.js'
-import type { StuckDelivery } from './spool-options.js'
-import { type DeliveryAttempt, type DeliverySpoolOptions, defaultConcurrency } from './spool-options.js'
+import type { DeliveryAttempt, DeliverySpoolOptions, StuckDelivery } from './spool-options.js'
+import { defaultConcurrency } from './spool-options.js'
 import type { SpoolStore } from './spool-store.js'
 
 /** Failures are reported to `onStuck` from this one on, once in an interval. */
@@ -26,7 +26,7 @@ const channel = channelFor('deliver')
 
 export class Deliverer<Payloads extends PayloadSchemas> {
   readonly #store: SpoolStore
-  readonly #parser: Pick<DeliveryParser<Payloads>, 'safeParse'>
+  readonly #parser: DeliveryParser<Payloads>
   readonly #options: DeliverySpoolOptions<Payloads>
   readonly #concurrency: number
   /** How many deliveries an earlier process may have ended with: so many are delivered one at a time first. */
@@ -49,11 +49,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   #hasWork = false
   #isStopped = false
 
-  constructor(
-    store: SpoolStore,
-    parser: Pick<DeliveryParser<Payloads>, 'safeParse'>,
-    options: DeliverySpoolOptions<Payloads>,
-  ) {
+  constructor(store: SpoolStore, parser: DeliveryParser<Payloads>, options: DeliverySpoolOptions<Payloads>) {
     this.#store = store
     this.#parser = parser
     this.#options = options
@@ -174,8 +170,8 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   }
 
   async #rejectUnreadable(entry: Entry, { issues }: InvalidDeliveryError): Promise<void> {
-    if (!(await this.#store.makeDeadLetter(entry, 'unreadable', { issues })))
-      return this.#store.postpone(entry)
+    const isKept = await this.#store.makeDeadLetter(entry, 'unreadable', { issues })
+    if (!isKept) return this.#store.postpone(entry)
     const fields = { letterId: entry.id, receivedAt: entry.receivedAt, issues }
     const message = 'A kept delivery cannot be read any more, and is now a dead letter'
     this.#store.folder.reports.always('error', { event: 'spool.unreadable', ...fields }, message)

@@ -175,7 +175,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
     await this.close()
   }
 
-  /** Runs a write that `close` waits for. */
+  /** Runs what `close` waits for. */
   async #beforeClose<T>(write: () => Promise<T>): Promise<T> {
     this.#requireOpen()
     this.#writes.begin()

@@ -29,10 +29,7 @@ export class Segment {
   readonly #folder: SpoolFolder
   /** Called when the file is removed. */
   readonly #onGone: (segment: Segment) => void
-  /**
-   * The places of what was never attempted, four numbers each, in the order of the file. As objects the 3.4 million of a
-   * full quota would take 500 MB.
-   */
+  /** The places of what was never attempted, four numbers each: as objects those of a full quota would take 500 MB. */
   #newPlaces: number[] = []
   #nextPlace = 0
   /** What else waits: what is next, in flight, or has failed. */
@@ -65,23 +62,22 @@ export class Segment {
     return this.#entries.size + (this.#newPlaces.length - this.#nextPlace) / 4
   }
 
-  /** When the oldest waiting entry was received; `Infinity` without one. */
-  get oldestAt(): number {
-    let oldest = Number.POSITIVE_INFINITY
-    for (let at = this.#nextPlace; at < this.#newPlaces.length; at += 4) {
-      oldest = Math.min(oldest, this.#newPlaces[at + 1] ?? oldest)
+  /** When the oldest waiting entry was received (`Infinity` without one), and the bytes of all. */
+  get waiting(): { readonly oldestAt: number; readonly bytes: number } {
+    let [oldestAt, bytes] = [Number.POSITIVE_INFINITY, 0]
+    const add = (receivedAt = oldestAt, length = 0) => {
+      oldestAt = Math.min(oldestAt, receivedAt)
+      bytes += length
     }
-    for (const { receivedAt } of this.#entries) oldest = Math.min(oldest, receivedAt)
-    return oldest
+    const places = this.#newPlaces
+    for (let at = this.#nextPlace; at < places.length; at += 4) add(places[at + 1], places[at + 3])
+    for (const { receivedAt, length } of this.#entries) add(receivedAt, length)
+    return { oldestAt, bytes }
   }
 
   /** Whether nothing is added any more, and half of it is done: what still waits should move. */
   get isMostlyDone(): boolean {
-    let waiting = 0
-    for (let at = this.#nextPlace; at < this.#newPlaces.length; at += 4)
-      waiting += this.#newPlaces[at + 3] ?? 0
-    for (const { length } of this.#entries) waiting += length
-    return !this.isOpen && waiting * 2 <= this.size
+    return !this.isOpen && this.waiting.bytes * 2 <= this.size
   }
 
   /** Reads what an earlier process left. Resolves with the entries that have failed. @throws `SpoolError` */
@@ -143,11 +139,11 @@ export class Segment {
 
   /** Ends the appends: gives the file a name with its size. A failure does no harm: the next start reads the content. */
   async seal(): Promise<void> {
-    const { count, oldestAt } = this
     if (!this.isOpen) return
+    const { count, waiting } = this
     if (count > 0) {
-      const renamed = this.#folder.rename(this.name, nameOf({ ...this, kind: 'closed', count, oldestAt }))
-      this.name = await renamed.catch(() => this.name)
+      const name = nameOf({ ...this, kind: 'closed', count, oldestAt: waiting.oldestAt })
+      this.name = await this.#folder.rename(this.name, name).catch(() => this.name)
     }
     this.isOpen = false
     await this.#dropIfEmpty().catch(() => {})
@@ -156,11 +152,9 @@ export class Segment {
 
   /** The next entry that was never attempted, without its text. */
   takeNew(): Entry {
-    const [id = 0, receivedAt = 0, offset = 0, length = 0] = this.#newPlaces.slice(
-      this.#nextPlace,
-      this.#nextPlace + 4,
-    )
+    const from = this.#nextPlace
     this.#nextPlace += 4
+    const [id = 0, receivedAt = 0, offset = 0, length = 0] = this.#newPlaces.slice(from, this.#nextPlace)
     const entry = { segment: this, id, receivedAt, offset, length, text: '', ...notAttempted }
     this.#entries.add(entry)
     if (!this.hasNew) this.#newPlaces.length = this.#nextPlace = 0

@@ -9,10 +9,7 @@ import type { Delivery, NoPayloadSchemas, PayloadSchemas } from '../webhooks/sch
 
 /** The options of a `DeliverySpool`: `path` and `deliver` are required. */
 export interface DeliverySpoolOptions<Payloads extends PayloadSchemas = NoPayloadSchemas> {
-  /**
-   * The folder of the spool, on a local disk; created with mode 0700 if it does not exist. One process at a time can open
-   * it.
-   */
+  /** The folder, on a local disk; created with mode 0700 if it does not exist. One process at a time can open it. */
   readonly path: string
   /**
    * Does the work, or passes the delivery to a queue. When the function returns or resolves, the delivery leaves the
@@ -35,10 +32,7 @@ export interface DeliverySpoolOptions<Payloads extends PayloadSchemas = NoPayloa
    * it; otherwise it is tried again. Default: only a log line.
    */
   readonly onStuck?: ((stuck: StuckDelivery<Payloads>) => unknown) | undefined
-  /**
-   * The disk quota of deliveries and their dead letters, in bytes. Files count in blocks of 4,096 bytes. Default:
-   * 1,073,741,824 (1 GiB).
-   */
+  /** The disk quota of deliveries and their dead letters, in bytes: blocks of 4,096. Default: 1,073,741,824 (1 GiB). */
   readonly maxBytes?: number | undefined
   /**
    * Gets the events of docs/observability.md, Spool; `false` turns logging off. Default: warnings and errors go to
@@ -49,10 +43,7 @@ export interface DeliverySpoolOptions<Payloads extends PayloadSchemas = NoPayloa
 
 /** The second argument of `deliver`. */
 export interface DeliveryAttempt {
-  /**
-   * Aborted after `deliverTimeoutMs`, or when `close` stops waiting. Pass it to work that can be aborted; the call counts
-   * as failed in any case.
-   */
+  /** Aborted after `deliverTimeoutMs`, or when `close` stops waiting; the call counts as failed in any case. */
   readonly signal: AbortSignal
   /** The header `traceparent` of the callback, to continue its trace (docs/observability.md, Traces). */
   readonly traceparent?: string | undefined
@@ -106,7 +97,6 @@ export type SpoolReports = ReturnType<typeof reportsOf>
 export function reportsOf(path: string, logger: DeliverySpoolOptions['logger']) {
   const always = consoleLogOf(logger)
   return {
-    /** Only to the logger. */
     toLogger: logOf(logger),
     /** To the logger or `console.error`, once a minute: events that an outage may cause without limit. */
     perMinute: sparse(always),

@@ -131,7 +131,7 @@ export class SpoolStore {
 
   /** When the oldest waiting entry was received. */
   get oldestReceivedAt(): number | undefined {
-    const oldest = Math.min(...[...this.#segments].map(({ oldestAt }) => oldestAt))
+    const oldest = Math.min(...[...this.#segments].map(({ waiting }) => waiting.oldestAt))
     return oldest === Number.POSITIVE_INFINITY ? undefined : oldest
   }
 
@@ -328,8 +328,8 @@ export class SpoolStore {
   }
 
   #reportRead({ name }: Segment, err: unknown, message: string): void {
-    const fields = { event: 'spool.read-failed', file: this.folder.pathOf(name), err }
-    this.folder.reports.perMinute('error', fields, message)
+    const file = this.folder.pathOf(name)
+    this.folder.reports.perMinute('error', { event: 'spool.read-failed', file, err }, message)
   }
 
   #reportWrite(err: unknown, message: string): void {

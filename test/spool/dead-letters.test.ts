@@ -160,16 +160,6 @@ describe('bodies that are no deliveries', () => {
     expect(numbers.length).toBeLessThanOrEqual(16)
   })
 
-  test('whose file would take more than 16 MiB are refused, and drop no other', async (folder) => {
-    await using spool = await folder.open()
-    await keepInvalid(spool, 'small')
-    for (const length of [2 ** 24 + 1, 2 ** 24 - 50]) {
-      const kept = keepInvalid(spool, 'x'.repeat(length))
-      await expect(kept).rejects.toMatchObject({ code: 'SPOOL', reason: 'full' })
-    }
-    expect(await lettersOf(spool)).toMatchObject([{ body: 'small' }])
-  })
-
   test('are gone when they are discarded, also while they are read; an unknown id gives false', async (folder) => {
     await using spool = await folder.open()
     for (const body of ['a', 'b', 'c']) await keepInvalid(spool, body)

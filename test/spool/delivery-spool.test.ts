@@ -1,5 +1,4 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { tracingChannel } from 'node:diagnostics_channel'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DeliverySpool } from 'notification-subscriber/spool'
 import { describe, expect } from 'vitest'
@@ -106,43 +105,6 @@ describe.concurrent('observing', () => {
     expect(seen.length).toBeGreaterThan(20)
     expect(new Set(seen)).toEqual(new Set(['open']))
     await context.run('open', () => spool.close())
-  })
-
-  test('each attempt is published on the tracing channel, with its error', async (folder) => {
-    const events: unknown[] = []
-    const note = (kind: string) => (message: unknown) => {
-      const { ...fields } = Object(message)
-      // Other tests deliver at the same time.
-      if (fields.notificationId === 'ntraced') events.push([kind, fields])
-    }
-    const channel = tracingChannel('notification-subscriber:deliver')
-    const subscribers = {
-      start: note('start'),
-      end: () => {},
-      asyncStart: () => {},
-      asyncEnd: note('asyncEnd'),
-      error: note('error'),
-    }
-    channel.subscribe(subscribers)
-    let attempts = 0
-    const spool = await folder.open({
-      deliver: () => {
-        attempts += 1
-        if (attempts === 1) throw new TypeError('away')
-      },
-    })
-    await keep(spool, numbered('traced'))
-    await until(() => spool.size === 0)
-    await spool.close()
-    channel.unsubscribe(subscribers)
-    const fields = { notificationId: 'ntraced', type: 'cxScoreUpdated', subscriptionId: 1 }
-    expect(events).toEqual([
-      ['start', { ...fields, attempt: 1 }],
-      ['error', { ...fields, attempt: 1, error: expect.objectContaining({ name: 'TypeError' }) }],
-      ['asyncEnd', { ...fields, attempt: 1, error: expect.objectContaining({ name: 'TypeError' }) }],
-      ['start', { ...fields, attempt: 2 }],
-      ['asyncEnd', { ...fields, attempt: 2 }],
-    ])
   })
 
   test('`oldestReceivedAt` is when the oldest delivery that waits was received, also after a restart', async (folder) => {
