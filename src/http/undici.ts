@@ -231,17 +231,14 @@ class ResponseHandler implements Dispatcher.DispatchHandler, Waiting {
 
   /** Ends before the server does. */
   #stop(outcome: HttpResponse | NoResponse): void {
-    const controller = this.#controller
     this.#end(outcome)
-    controller?.abort(abandoned)
+    this.#controller?.abort(abandoned)
   }
 
   #end(outcome: HttpResponse | NoResponse): void {
     if (this.#hasEnded) return
     this.#hasEnded = true
     clearTimeout(this.#bodyTimer)
-    // Undici may keep the handler, which must not keep the connection.
-    this.#controller = undefined
     this.#deadline.setWaiting(undefined)
     this.#resolve(outcome)
   }
