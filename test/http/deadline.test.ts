@@ -1,9 +1,12 @@
 /** A `TimeoutError` says what the call was waiting for, how the last attempt failed, and what to do. */
+import { createServer } from 'node:http'
 import { NotificationClient, type NotificationClientOptions, TimeoutError } from 'notification-subscriber'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { Agent, buildConnector } from 'undici'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { eventually } from '../support/eventually.js'
 import { failureOf, refused } from '../support/failure.js'
 import { baseUrl, type FakeService, fakeService, subscription, tokenUrl } from '../support/fake-service.js'
+import { serving } from '../support/listen.js'
 import { expectPage } from '../support/message-page.js'
 
 let service: FakeService
@@ -102,14 +105,36 @@ test('the phase `backoff` is that of the wait before another attempt', async () 
   })
 })
 
-test('a suspended process that resumes after the time sends nothing: the phase is `connection`', async () => {
-  const getAccessToken = () => {
-    // Timers that are due meanwhile come later.
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, timeoutMs + 50)
-    return 'token'
-  }
-  const fetch = vi.fn(async () => new Response(null, { status: 204 }))
-  const client = new NotificationClient({ baseUrl, auth: { getAccessToken }, fetch, timeoutMs })
-  expect(await timeoutOf(client.unsubscribe(7))).toMatchObject({ phase: 'connection' })
-  expect(fetch).not.toHaveBeenCalled()
+describe('a suspended process that resumes after the time sends nothing: the phase is `connection`', () => {
+  /** Timers that are due meanwhile come later. */
+  const standStill = () => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, timeoutMs + 50)
+
+  test('suspended before the request', async () => {
+    const getAccessToken = () => {
+      standStill()
+      return 'token'
+    }
+    const fetch = vi.fn(async () => new Response(null, { status: 204 }))
+    const client = new NotificationClient({ baseUrl, auth: { getAccessToken }, fetch, timeoutMs })
+    expect(await timeoutOf(client.unsubscribe(7))).toMatchObject({ phase: 'connection' })
+    expect(fetch).not.toHaveBeenCalled()
+  })
+
+  test('suspended while it connects', async () => {
+    const handle = vi.fn()
+    await using server = await serving(createServer(handle))
+    const connect = buildConnector({})
+    const dispatcher = new Agent({
+      connect: (options, callback) =>
+        connect(options, (...result) => {
+          standStill()
+          callback(...result)
+        }),
+    })
+    const auth = { getAccessToken: () => 'token' }
+    const client = new NotificationClient({ baseUrl: `http://${server.host}`, auth, dispatcher, timeoutMs })
+    expect(await timeoutOf(client.unsubscribe(7))).toMatchObject({ phase: 'connection' })
+    await dispatcher.close()
+    expect(handle).not.toHaveBeenCalled()
+  })
 })
