@@ -48,7 +48,7 @@ async function serviceWith(lifetimeSeconds: number, handle: RequestListener) {
 }
 
 test('creates that wait longer than a token lives all succeed, with a token request for each lifetime', async () => {
-  const lifetimeSeconds = 1
+  const lifetimeSeconds = 2
   let inFlight = 0
   let most = 0
   let id = 0
@@ -59,7 +59,7 @@ test('creates that wait longer than a token lives all succeed, with a token requ
       inFlight -= 1
       id += 1
       response.writeHead(201).end(`{"subscription_id":${id}}`)
-    }, 100)
+    }, 200)
   })
   await using client = service.client({ timeoutMs: 60_000 })
   const from = performance.now()
