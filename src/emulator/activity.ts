@@ -1,7 +1,6 @@
 /** The time line of an emulator: its newest events, and the listeners for each. */
 import { EventEmitter } from 'node:events'
 import { callLogged, consoleLogOf } from '../logger.js'
-import { invalidRequest } from '../shared/validation.js'
 import type { CallbackFault, EmulatorOperation, Fault } from './faults.js'
 import type { EndReason, SubscriptionChange, SubscriptionRecord } from './service/subscription-store.js'
 
@@ -105,8 +104,6 @@ const keptCharacters = 16 * 1024
 
 const log = consoleLogOf(undefined)
 
-const eventNames: readonly (keyof EmulatorEvents)[] = ['request', 'callback', 'created', 'ended']
-
 export class Activity {
   readonly #events = new Map<number, TimeLineEvent>()
   readonly #numbers = new Map<WhatHappened['kind'], number[]>()
@@ -131,8 +128,8 @@ export class Activity {
     const { kind, subscription } = change
     if (kind === 'ended') this.#add({ ...change, at: Date.now() })
     else this.changed()
-    if (kind === 'created') this.#emit('created', subscription)
-    if (kind === 'ended') this.#emit('ended', subscription, change.reason)
+    if (kind === 'created') this.#emitter.emit(kind, subscription)
+    if (kind === 'ended') this.#emitter.emit(kind, subscription, change.reason)
   }
 
   tokensRevoked(): void {
@@ -178,19 +175,11 @@ export class Activity {
     name: Name,
     listener: (...args: EmulatorEvents[Name]) => unknown,
   ): () => void {
-    const refuse = invalidRequest('The emulator cannot be listened to')
-    if (!eventNames.includes(name))
-      throw refuse([{ path: ['event'], message: `must be one of ${eventNames.join(', ')}` }])
-    if (typeof listener !== 'function') throw refuse([{ path: ['listener'], message: 'must be a function' }])
     const failure = { event: 'emulator.listener-failed', listener: name }
     const call = (...args: EmulatorEvents[Name]) =>
       void callLogged(log, failure, 'A listener of the emulator failed', () => listener(...args))
     this.#emitter.on(name, call)
     return () => void this.#emitter.off(name, call)
-  }
-
-  #emit<Name extends keyof EmulatorEvents>(name: Name, ...args: EmulatorEvents[Name]): void {
-    this.#emitter.emit(name, ...args)
   }
 
   #begun(kind: 'request' | 'callback', body: string) {
@@ -205,8 +194,7 @@ export class Activity {
       const event = { number, ...eventOf({ ...ended, durationMs }) }
       if (this.#events.has(number)) this.#events.set(number, event)
       this.changed()
-      if (event.kind === 'request') this.#emit('request', event.request)
-      if (event.kind === 'callback') this.#emit('callback', event.request)
+      if ('request' in event) this.#emitter.emit(event.kind, event.request)
     }
   }
 
@@ -222,23 +210,8 @@ export class Activity {
   }
 }
 
-type Body = Pick<RecordedAnswer, 'body' | 'bodyLength'>
-
-export function beginningOf(body: string): Body {
+export function beginningOf(body: string): Pick<RecordedAnswer, 'body' | 'bodyLength'> {
   // Copied, because a slice keeps the whole text in memory.
   const beginning = Buffer.from(body.slice(0, keptCharacters), 'utf16le').toString('utf16le')
   return { body: beginning, bodyLength: body.length }
-}
-
-/** The same for a body that arrives in pieces, of which all are read. */
-export async function readBeginning(pieces: AsyncIterable<Uint8Array>): Promise<Body> {
-  const decoder = new TextDecoder()
-  let body = ''
-  let bodyLength = 0
-  for await (const piece of pieces) {
-    const text = decoder.decode(piece, { stream: true })
-    if (body.length < keptCharacters) body += text.slice(0, keptCharacters - body.length)
-    bodyLength += text.length
-  }
-  return { body, bodyLength }
 }

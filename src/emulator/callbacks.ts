@@ -7,7 +7,7 @@ import { TimeoutError } from '../errors.js'
 import { loopbackHost } from '../shared/addresses.js'
 import { isSuccess } from '../shared/statuses.js'
 import { messageOf } from '../shared/text.js'
-import { type RecordedCallback, readBeginning } from './activity.js'
+import { beginningOf, type RecordedCallback } from './activity.js'
 import type { CallbackFault } from './faults.js'
 import type { OutgoingNotification } from './notification.js'
 import type { EmulatorParts } from './service/service.js'
@@ -24,27 +24,24 @@ export interface CallbackResult extends Pick<RecordedCallback, 'subscriptionId' 
 /** Connections to one receiver: the callbacks of a burst wait here instead of flooding it. */
 const connectionsPerOrigin = 64
 
-interface CallbacksParts extends EmulatorParts {
-  /** Certificates in PEM that receivers may use in addition to public ones. */
-  readonly ca: readonly string[]
-  readonly timeoutMs: number
-}
-
 type Headers = Readonly<Record<string, string>>
 type Sent = Pick<RecordedCallback, 'headers' | 'body'>
 type About = Pick<RecordedCallback, 'subscriptionId' | 'callbackUrl' | 'notificationId' | 'type' | 'username'>
 type Attempt = Pick<CallbackResult, 'status' | 'error'>
 
 export class Callbacks {
-  readonly #parts: CallbacksParts
+  readonly #parts: EmulatorParts
+  readonly #timeoutMs: number
   readonly #agent: Agent
   /** By origin. */
   readonly #queues = new Map<string, LimitFunction>()
 
-  constructor(parts: CallbacksParts) {
+  /** @param ca - certificates in PEM that receivers may use besides public ones */
+  constructor(parts: EmulatorParts, timeoutMs: number, ca: readonly string[]) {
     this.#parts = parts
+    this.#timeoutMs = timeoutMs
     // Made once: reading the public authorities' certificates for every connection would take longer than TLS.
-    const secureContext = createSecureContext({ ca: [...rootCertificates, ...parts.ca] })
+    const secureContext = createSecureContext({ ca: [...rootCertificates, ...ca] })
     this.#agent = new Agent({ connections: connectionsPerOrigin, connect: { secureContext } })
   }
 
@@ -66,19 +63,12 @@ export class Callbacks {
   }
 
   /** Sends a callback once more, byte for byte, if its subscription is still active. */
-  resend({
-    headers,
-    body,
-    subscriptionId,
-    callbackUrl,
-    ...callback
-  }: RecordedCallback): Promise<CallbackResult> {
-    const { notificationId, type, username } = callback
+  resend(callback: RecordedCallback): Promise<CallbackResult> {
+    const { headers, body, subscriptionId, callbackUrl, notificationId, type, username } = callback
     const about = { subscriptionId, callbackUrl, notificationId, type, username }
     return this.#deliver(about, () => ({ headers, body }))
   }
 
-  /** Closes every connection. */
   close(): Promise<void> {
     return this.#agent.destroy()
   }
@@ -103,7 +93,7 @@ export class Callbacks {
     if (subscription === undefined) {
       return { error: new Error('The subscription ended before this callback was sent') }
     }
-    const fault = faults.takeForCallback(subscriptionId)
+    const fault = faults.take('callback', subscriptionId)
     const content = contentFor(subscription.parameters)
     const finish = activity.beginCallback({ ...callback, ...content, ...(fault && { fault }) })
     const { answer, ...attempt } = await this.#post(callbackUrl, content, fault)
@@ -122,15 +112,15 @@ export class Callbacks {
     if (reset === 'before-processing') {
       return { error: new Error(`${injectedFault} broke the connection before the callback was sent`) }
     }
-    const { timeoutMs, closing } = this.#parts
+    const timeoutMs = this.#timeoutMs
     const timeout = AbortSignal.timeout(timeoutMs)
-    const signal = AbortSignal.any([closing, timeout])
+    const signal = AbortSignal.any([this.#parts.closing, timeout])
     try {
       signal.throwIfAborted()
       const sent = { method: 'POST', headers, body } as const
       const response = await request(callbackUrl, { ...sent, dispatcher: this.#agent, signal })
       // To its end: a body that breaks off or never ends is a failure.
-      const answer = { headers: flat(response.headers), ...(await readBeginning(response.body)) }
+      const answer = { headers: flat(response.headers), ...beginningOf(await response.body.text()) }
       if (fault !== undefined && 'delayMs' in fault) {
         await sleep(fault.delayMs, undefined, { signal }).catch(() => signal.throwIfAborted())
       }

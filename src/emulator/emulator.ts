@@ -1,5 +1,4 @@
 /** The emulator: the service of docs/service.md, in process. */
-import { randomBytes } from 'node:crypto'
 import { Agent, type Dispatcher } from 'undici'
 import type { Routes } from '../shared/routes.js'
 import { invalidRequest } from '../shared/validation.js'
@@ -15,7 +14,12 @@ import { type CallbackFault, type EmulatorOperation, type Fault, Faults } from '
 import { type Certificates, createLoopbackCertificate, type KeyAndCertificate } from './https/certificate.js'
 import { type HttpsServer, listenHttps } from './https/https-server.js'
 import { type EmulatedNotification, outgoingNotification } from './notification.js'
-import { type EmulatorOptions, type ResolvedEmulatorOptions, resolveOptions } from './options.js'
+import {
+  type EmulatorOptions,
+  type ResolvedEmulatorOptions,
+  randomSecret,
+  resolveOptions,
+} from './options.js'
 import type { PageServer } from './page/server.js'
 import { NotificationService } from './service/service.js'
 import { type SubscriptionRecord, SubscriptionStore } from './service/subscription-store.js'
@@ -48,12 +52,8 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
   const certificate = tls !== undefined && ca !== undefined ? { tls, ca } : createLoopbackCertificate(host)
   const server = await listenHttps(certificate.tls, host, port)
   const emulator = new Emulator(resolved, certificate, server)
-  if (page === undefined) return emulator
-  try {
-    await emulator.servePage(page)
-  } catch (error) {
-    await emulator.close()
-    throw error
+  if (page !== undefined) {
+    await emulator.servePage(page).catch((error) => emulator.close().then(() => Promise.reject(error)))
   }
   return emulator
 }
@@ -109,19 +109,20 @@ export class Emulator {
   #closed: Promise<void> | undefined
 
   /** @internal Use `startEmulator`. */
-  constructor(options: ResolvedEmulatorOptions, certificate: Certificates, server: HttpsServer) {
-    const { domain, clientId, clientSecret, credentialsEncoding } = options
+  constructor(options: ResolvedEmulatorOptions, { ca, tls }: Certificates, server: HttpsServer) {
+    const { domain, clientId, clientSecret, credentialsEncoding, username, password } = options
     const { baseUrl } = server
     this.baseUrl = baseUrl
     this.authUrl = baseUrl
     this.domain = domain
     this.clientId = clientId
     this.clientSecret = clientSecret
-    this.username = options.username
-    this.password = options.password
-    this.ca = certificate.ca
-    this.tls = certificate.tls
-    this.#clientAgent = new Agent({ connections: 32, connect: { ca: certificate.ca } })
+    this.username = username
+    this.password = password
+    this.ca = ca
+    this.tls = tls
+    this.#server = server
+    this.#clientAgent = new Agent({ connections: 32, connect: { ca } })
     this.clientOptions = {
       baseUrl,
       auth: { authUrl: baseUrl, domain, clientId, clientSecret, credentialsEncoding },
@@ -133,12 +134,7 @@ export class Emulator {
     const closing = this.#closing.signal
     const parts = { store: this.#store, faults: this.#faults, activity: this.#activity, closing }
     this.#service = new NotificationService(options, this.#tokens, parts)
-    this.#callbacks = new Callbacks({
-      ...parts,
-      ca: [certificate.ca, options.callbackCa ?? []].flat(),
-      timeoutMs: options.callbackTimeoutMs,
-    })
-    this.#server = server
+    this.#callbacks = new Callbacks(parts, options.callbackTimeoutMs, [ca, options.callbackCa ?? []].flat())
     server.answerWith((request) => this.#service.handle(request))
   }
 
@@ -196,8 +192,6 @@ export class Emulator {
    * Calls the listener for each such event from now on, until the returned function is called: right after the event
    * and before the answer is sent; for `request` and `callback` when they have ended. Errors of a listener are logged
    * to `console.error`, and change nothing.
-   *
-   * @throws `InvalidRequestError` for an event that does not exist, or a listener that is no function
    *
    * @example
    * ```ts
@@ -271,7 +265,7 @@ export class Emulator {
       activity: this.#activity,
       callbacks: this.#callbacks,
       faults: this.#faults,
-      environment: { CALLBACK_TOKEN: randomBytes(24).toString('base64url'), ...page.environment },
+      environment: { CALLBACK_TOKEN: randomSecret(), ...page.environment },
       envFile: page.envFile,
     }
     this.#page = await startPageServer(host, page.port)

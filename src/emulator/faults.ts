@@ -42,29 +42,21 @@ export type CallbackFault =
       /** HTTP status of that answer, 300 to 599. */
       readonly status: number
     }
-  /** The callback fails. With `after-processing` the receiver gets it, and only its answer is lost. */
-  | {
-      /** Whether the receiver gets the callback. */
-      readonly reset: 'before-processing' | 'after-processing'
-    }
-  /** The receiver gets the callback at once, its answer comes later: after `callbackTimeoutMs` the callback has failed. */
-  | {
-      /** How much later the answer comes, in milliseconds. */
-      readonly delayMs: number
-    }
+  /**
+   * With `after-processing` the receiver gets the callback, and only its answer is lost. After a delay of more than
+   * `callbackTimeoutMs` the callback has failed.
+   */
+  | Extract<Fault, { reset: string } | { delayMs: number }>
 
-interface Injected<Operation, Kind> {
-  readonly operation: Operation
-  readonly fault: Kind
+export interface InjectedFault {
+  readonly operation: EmulatorOperation | 'callback'
+  readonly fault: Fault
   /** How many times are left; `Infinity` until the fault is cleared. */
   readonly times: number
   /** Missing for requests, and for callbacks of any subscription. */
   readonly subscriptionId?: number | undefined
 }
 
-export type InjectedFault = Injected<EmulatorOperation, Fault> | Injected<'callback', CallbackFault>
-
-/** The injected faults that are still to happen, in the order of injection. */
 export class Faults {
   #injected: readonly InjectedFault[] = []
   readonly #onChange: () => void
@@ -74,23 +66,23 @@ export class Faults {
   }
 
   /** @throws `InvalidRequestError` for a fault that could never happen */
-  inject(operation: unknown, fault: unknown, options: { readonly times?: unknown }): void {
-    const schema = operation === 'callback' ? callbackSchema(fault) : requestSchema(fault)
-    // JavaScript callers may pass anything, such as the number alone.
-    const isObject = Object(options) === options
-    const given = isObject ? { ...options, operation, fault, times: options.times ?? 1 } : options
-    const injected = validate<InjectedFault>(schema, given, invalidRequest('The fault cannot be injected'))
-    this.#change([...this.#injected, injected])
+  inject(operation: unknown, fault: unknown, options: object): void {
+    const given = { ...options, operation, fault }
+    const refuse = invalidRequest('The fault cannot be injected')
+    this.#change([...this.#injected, validate(schemaFor(operation, fault), given, refuse)])
   }
 
-  takeForRequest(operation: string): Fault | undefined {
-    return this.#take((each) => each.operation === operation)?.fault
-  }
-
-  takeForCallback(subscriptionId: number): CallbackFault | undefined {
-    const isOfIt = (id = subscriptionId) => id === subscriptionId
-    const used = this.#take((each) => each.operation === 'callback' && isOfIt(each.subscriptionId))
-    return used?.operation === 'callback' ? used.fault : undefined
+  /** Uses up one time of the first fault of a request, or of a callback to a subscription. */
+  take(operation: 'callback', subscriptionId: number): CallbackFault | undefined
+  take(operation: string): Fault | undefined
+  take(operation: string, subscriptionId?: number): Fault | undefined {
+    const used = this.#injected.find(
+      (each) => each.operation === operation && (each.subscriptionId ?? subscriptionId) === subscriptionId,
+    )
+    if (used === undefined) return undefined
+    const left = used.times === 1 ? [] : [{ ...used, times: used.times - 1 }]
+    this.#change(this.#injected.flatMap((each) => (each === used ? left : [each])))
+    return used.fault
   }
 
   clear(): void {
@@ -99,15 +91,6 @@ export class Faults {
 
   list(): readonly InjectedFault[] {
     return this.#injected
-  }
-
-  /** Uses up one time of the first fault that fits. */
-  #take(fits: (injected: InjectedFault) => boolean): InjectedFault | undefined {
-    const used = this.#injected.find(fits)
-    if (used === undefined) return undefined
-    const left = used.times === 1 ? [] : [{ ...used, times: used.times - 1 }]
-    this.#change(this.#injected.flatMap((each) => (each === used ? left : [each])))
-    return used
   }
 
   #change(injected: readonly InjectedFault[]): void {
@@ -124,17 +107,20 @@ export class ConnectionReset extends TypeError {
   }
 }
 
-const times = z.union(
-  [z.int().min(1), z.literal(Number.POSITIVE_INFINITY)],
-  'must be a whole number from 1 on, or Infinity',
-)
+const times = z
+  .union(
+    [z.int().min(1), z.literal(Number.POSITIVE_INFINITY)],
+    'must be a whole number from 1 on, or Infinity',
+  )
+  .default(1)
 
-/** The schema of each kind of fault, by the field that only this kind has; for callbacks `status` is another. */
-const faultSchemas = {
+const kinds = {
   status: z.strictObject({
     status: z.int().min(200).max(599),
     body: z.string().optional(),
-    headers: z.record(z.string(), z.string()).refine(areHeaders, 'are not HTTP headers').optional(),
+    headers: z
+      .record(z.string().regex(headerName), z.string().regex(headerValue, 'cannot be sent in a header'))
+      .optional(),
   }),
   delayMs: z.strictObject({ delayMs: z.number().min(0).max(maxDelayMs) }),
   reset: z.strictObject({ reset: z.enum(['before-processing', 'after-processing']) }),
@@ -147,43 +133,28 @@ const callbackStatus = z.strictObject({
   status: z.int().min(300, 'must be 300 to 599: a callback that is answered with 2xx succeeds').max(599),
 })
 
-function requestSchema(fault: unknown) {
-  return z
-    .strictObject({
-      operation: z.enum(
-        ['token', 'create', 'update', 'unsubscribe'],
-        'must be token, create, update, unsubscribe or callback',
-      ),
-      fault: schemaFor<Fault>(fault, faultSchemas),
-      times,
-      subscriptionId: z.undefined('is for callbacks only').optional(),
-    })
-    .refine(({ operation, fault }) => !(operation === 'unsubscribe' && 'malformedBody' in fault), {
-      path: ['fault', 'malformedBody'],
-      message: 'is not possible for unsubscribe: its answer, 204, cannot have a body',
-    })
-}
-
-function callbackSchema(fault: unknown) {
-  const { delayMs, reset } = faultSchemas
+function schemaFor(operation: unknown, fault: unknown) {
+  const isCallback = operation === 'callback'
+  const { malformedBody, ...others } = kinds
+  const callbackKinds = { ...others, status: callbackStatus }
+  // The answer to unsubscribe, 204, cannot have a body.
+  const requestKinds = operation === 'unsubscribe' ? others : kinds
   return z.strictObject({
-    operation: z.literal('callback'),
-    fault: schemaFor<CallbackFault>(fault, { status: callbackStatus, delayMs, reset }),
+    operation: z.enum(
+      ['token', 'create', 'update', 'unsubscribe', 'callback'],
+      'must be token, create, update, unsubscribe or callback',
+    ),
+    fault: kindOf(fault, isCallback ? callbackKinds : requestKinds),
     times,
-    subscriptionId: z.int().min(1).optional(),
+    subscriptionId: isCallback ? z.int().min(1).optional() : z.undefined('is for callbacks only').optional(),
   })
 }
 
-/** The schema of one kind, chosen by the field that is given, so that issues name the fields of that kind only. */
-function schemaFor<Kind>(fault: unknown, schemas: Record<string, z.ZodType<Kind>>): z.ZodType<Kind> {
-  const [first, ...others] = Object.entries(schemas).filter(([field]) => field in Object(fault))
+/** Chosen by the field that is given, so that issues name the fields of that kind only. */
+function kindOf(fault: unknown, kinds: Readonly<Record<string, z.ZodType<Fault>>>): z.ZodType<Fault> {
+  const [first, ...others] = Object.entries(kinds).filter(([field]) => field in Object(fault))
   if (first !== undefined && others.length === 0) return first[1]
-  const kinds = Object.keys(schemas).map((field) => `{ ${field} }`)
-  return z.never(`must be one of ${kinds.slice(0, -1).join(', ')} and ${kinds.at(-1)}`)
-}
-
-function areHeaders(headers: Readonly<Record<string, string>>): boolean {
-  return Object.entries(headers).every(([name, value]) => headerName.test(name) && headerValue.test(value))
+  return z.never(`must be one of { ${Object.keys(kinds).join(' }, { ')} }`)
 }
 
 /** What a fault does, in few words. */
@@ -194,7 +165,6 @@ export function faultInWords(fault: Fault | CallbackFault): string {
   return fault.reset === 'before-processing' ? 'connection lost at once' : 'answer lost'
 }
 
-/** A fault that is still to happen. */
 export function injectedInWords({ operation, fault, times, subscriptionId }: InjectedFault): string {
   const what = operation === 'callback' ? 'callback' : `${operation} request`
   const several = times === Number.POSITIVE_INFINITY ? `Every ${what}` : `The next ${times} ${what}s`

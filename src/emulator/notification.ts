@@ -10,7 +10,6 @@ import {
   typeThatBrings,
 } from '../notification-types.js'
 import { didYouMean } from '../shared/given.js'
-import { thrownBy } from '../shared/text.js'
 import { invalidRequest, validate } from '../shared/validation.js'
 import { samplePayload } from '../webhooks/sample.js'
 
@@ -39,8 +38,11 @@ export interface EmulatedNotification {
   readonly ver?: string | undefined
 }
 
-export interface OutgoingNotification
-  extends Pick<z.output<typeof notificationSchema>, 'id' | 'type' | 'username' | 'category'> {
+export interface OutgoingNotification {
+  readonly id: string
+  readonly type: string
+  readonly username: string
+  readonly category: NotificationType
   /** Writes the body of a callback. */
   bodyFor(subscriptionId: number): string
 }
@@ -49,7 +51,13 @@ export interface OutgoingNotification
 export function outgoingNotification(notification: EmulatedNotification): OutgoingNotification {
   const refuse = invalidRequest('This notification cannot be delivered')
   const valid = validate(notificationSchema, notification, refuse)
-  const { type, username, category, payload = payloadAbout(type, username), id, time, ver } = valid
+  const { type, username, payload = payloadAbout(type, username), id, time, ver } = valid
+  const { category = typeThatBrings(type) } = valid
+  if (category === undefined) {
+    const advice = didYouMean(type, Object.values(documentedNotificationTypes).flat(), (name) => name)
+    const message = `is not documented${advice}: such a type needs a category, one of ${notificationTypes.join(', ')}`
+    throw refuse([{ path: ['type'], message }])
+  }
   // Written now: a change that the caller makes to the payload later must not reach a callback that waits in the queue.
   const notificationJson = JSON.stringify({ id, time, ver, type, payload })
   const bodyFor = (subscriptionId: number) =>
@@ -57,35 +65,16 @@ export function outgoingNotification(notification: EmulatedNotification): Outgoi
   return { id, type, username, category, bodyFor }
 }
 
-const notificationSchema = z
-  .strictObject({
-    type: z.string().min(1),
-    username: z.string().min(1),
-    category: z.enum(notificationTypes, { error: ({ input }) => deliveredTypeProblem(input) }).optional(),
-    payload: z.record(z.string(), z.unknown()).refine(canBeJson, 'cannot be written as JSON').optional(),
-    id: z.string().min(1).default(randomUUID),
-    time: z.int().default(Date.now),
-    ver: z.string().min(1).default('1.0'),
-  })
-  .transform(({ category, ...rest }, context) => {
-    const known = category ?? typeThatBrings(rest.type)
-    if (known !== undefined) return { ...rest, category: known }
-    context.issues.push({ code: 'custom', input: rest, ...missingCategory(rest.type) })
-    return z.NEVER
-  })
+const notificationSchema = z.strictObject({
+  type: z.string().min(1),
+  username: z.string().min(1),
+  category: z.enum(notificationTypes, { error: ({ input }) => deliveredTypeProblem(input) }).optional(),
+  payload: z.record(z.string(), z.unknown()).optional(),
+  id: z.string().min(1).default(randomUUID),
+  time: z.int().default(Date.now),
+  ver: z.string().min(1).default('1.0'),
+})
 
-function canBeJson(payload: object): boolean {
-  return thrownBy(() => JSON.stringify(payload)) === undefined
-}
-
-function missingCategory(type: string): { path: string[]; message: string } {
-  const advice = didYouMean(type, Object.values(documentedNotificationTypes).flat(), (name) => name)
-  const categories = notificationTypes.join(', ')
-  const message = `is not documented${advice}: such a type needs a category, one of ${categories}`
-  return { path: ['type'], message }
-}
-
-/** The sample of a payload, about this user where the payload names one. */
 function payloadAbout(type: string, username: string): object {
   const payload = samplePayload(type)
   return 'username' in payload ? { ...payload, username } : payload

@@ -1,8 +1,9 @@
 /** The options of the emulator, and their defaults. */
 import { randomBytes, X509Certificate } from 'node:crypto'
+import { isIPv6 } from 'node:net'
 import { createSecureContext } from 'node:tls'
 import * as z from 'zod'
-import { framingHeaders, headerName } from '../shared/headers.js'
+import { headerName } from '../shared/headers.js'
 import { type Routes, routesSchema } from '../shared/routes.js'
 import { thrownBy } from '../shared/text.js'
 import { configurationError, validate } from '../shared/validation.js'
@@ -75,33 +76,18 @@ export type ResolvedEmulatorOptions = z.output<typeof optionsSchema>
 // Domain and client ID become parts of header values and of a path, so they hold only what both can carry.
 const printable = z.string().regex(/^[\x20-\x7e]+$/, 'must be printable ASCII and not empty')
 
+// Of several certificates in one text, `X509Certificate` reads the first.
 const certificate = z
   .string()
-  .refine(isCertificate, { error: 'is not a PEM certificate', abort: true })
-  .refine(isStillValid, 'has expired: without `tls` and `ca`, new ones are made')
+  .refine((pem) => thrownBy(() => new X509Certificate(pem)) === undefined, 'is not a PEM certificate')
 
-const tlsSchema = z.strictObject({ key: z.string(), cert: certificate }).superRefine((tls, context) => {
-  // Node.js' message says what is wrong: no key, the key of another certificate, a key that is too short.
-  const problem = thrownBy(() => createSecureContext(tls))
-  if (problem === undefined) return
-  const message = `cannot be used for TLS with \`tls.cert\`: ${problem}`
-  context.addIssue({ code: 'custom', path: ['key'], message })
+const port = z.int().min(0).max(65_535)
+
+const pageSchema = z.strictObject({
+  port: port.optional(),
+  environment: z.record(z.string(), z.string()).optional(),
+  envFile: z.string().optional(),
 })
-
-const portRule = 'must be a port number from 0 to 65535, where 0 takes any free one'
-const port = z.int(portRule).min(0, portRule).max(65_535, portRule)
-
-const pageSchema = z.strictObject(
-  {
-    port: port.optional(),
-    environment: z.record(z.string(), z.string()).optional(),
-    envFile: z.string().optional(),
-  },
-  {
-    error: ({ code }) =>
-      code === 'invalid_type' ? 'must be true, false or { port, environment, envFile }' : undefined,
-  },
-)
 
 const optionsSchema = z
   .strictObject({
@@ -111,35 +97,32 @@ const optionsSchema = z
     username: z
       .string()
       .min(1)
-      .refine(
-        (name) => !name.includes(':'),
-        'cannot contain a colon: Basic ends the user name there (RFC 7617)',
-      )
+      .regex(/^[^:]*$/, 'cannot contain a colon: Basic ends the user name there (RFC 7617)')
       .default('emulator-user'),
     password: z.string().min(1).default(randomSecret),
     credentialsEncoding: z.enum(['raw', 'form-urlencoded']).default('raw'),
     tokenLifetimeSeconds: z.int().min(0).default(3600),
-    permittedHeaders: z
-      .array(
-        z
-          .string()
-          .regex(headerName, 'is not a header name')
-          .refine(
-            (name) => !framingHeaders.includes(name.toLowerCase()),
-            'belongs to the callback request itself',
-          ),
-      )
-      .default(['UserData']),
+    permittedHeaders: z.array(z.string().regex(headerName, 'is not a header name')).default(['UserData']),
     callbackTimeoutMs: z.int().min(1).max(maxDelayMs).default(5_000),
-    callbackCa: z.string().refine(isCertificate, 'is not a PEM certificate').optional(),
+    callbackCa: certificate.optional(),
     routes: routesSchema().optional(),
     port: port.default(0),
     page: z.preprocess(
       (page) => (page === true ? {} : page === false ? undefined : page),
       pageSchema.optional(),
     ),
-    host: z.string().min(1).default('127.0.0.1'),
-    tls: tlsSchema.optional(),
+    host: z
+      .string()
+      .min(1)
+      .refine((host) => host === '::1' || !isIPv6(host), 'must be a name, an IPv4 address or ::1')
+      .default('127.0.0.1'),
+    tls: z
+      .strictObject({ key: z.string(), cert: z.string() })
+      .refine(
+        (tls) => thrownBy(() => createSecureContext(tls)) === undefined,
+        'must be a private key in PEM and its certificate',
+      )
+      .optional(),
     ca: certificate.optional(),
   })
   .refine(({ tls, ca }) => (tls === undefined) === (ca === undefined), {
@@ -147,20 +130,10 @@ const optionsSchema = z
     error: 'and `ca` belong together: give both or neither',
   })
 
-/** @throws `ConfigurationError` with every problem found */
 export function resolveOptions(options: EmulatorOptions): ResolvedEmulatorOptions {
   return validate(optionsSchema, options, configurationError('The emulator cannot start with these options'))
 }
 
-function randomSecret(): string {
+export function randomSecret(): string {
   return randomBytes(24).toString('base64url')
-}
-
-function isCertificate(pem: string): boolean {
-  // Of several certificates in one text, `X509Certificate` reads the first.
-  return thrownBy(() => new X509Certificate(pem)) === undefined
-}
-
-function isStillValid(pem: string): boolean {
-  return Date.parse(new X509Certificate(pem).validTo) > Date.now()
 }

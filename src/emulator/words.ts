@@ -34,7 +34,7 @@ export function toneOf(ending: Ending): Tone {
 /** How the error of a request or a callback begins that a fault broke. */
 export const injectedFault = 'An injected fault'
 
-/** Of a callback URL with `https:` whose port answers without TLS; `check` says the same. */
+/** As `check` says it, too. */
 export const notInTls = 'The port answers, but not in TLS'
 
 /** From each length on, in milliseconds, a duration is given in this unit. */
@@ -59,9 +59,11 @@ export function clock(at: number): string {
   return `${date.toTimeString().slice(0, 8)}.${String(date.getMilliseconds()).padStart(3, '0')}`
 }
 
+export type ClientSetting = 'baseUrl' | 'authUrl' | 'domain' | 'clientId' | 'clientSecret'
+
 /** The environment variables by which a client finds an emulator, in the order of `.env`. */
 export function clientVariables(
-  emulator: Readonly<Record<'baseUrl' | 'authUrl' | 'domain' | 'clientId' | 'clientSecret', string>>,
+  emulator: Readonly<Record<ClientSetting, string>>,
   caFile: string,
 ): Record<string, string> {
   return {

@@ -23,8 +23,12 @@ describe('injected faults of requests', () => {
     }
     expect(emulator.subscriptions).toEqual([])
     expect((await create(emulator)).status).toBe(201)
-    emulator.injectFault('create', { status: 500 })
-    expect(await create(emulator)).toMatchObject({ status: 500, body: '' })
+    emulator.injectFault('create', { status: 500 }, { times: Number.POSITIVE_INFINITY })
+    for (let i = 0; i < 3; i++) expect(await create(emulator)).toMatchObject({ status: 500, body: '' })
+    emulator.clearFaults()
+    emulator.injectFault('create', { delayMs: 50 })
+    expect((await create(emulator, { users: 'bob' })).status).toBe(201)
+    expect(emulator.requests.at(-1)?.durationMs).toBeGreaterThanOrEqual(49)
   })
 
   test('it happens once by default, to its own endpoint, in the order of injection', async () => {
@@ -35,10 +39,6 @@ describe('injected faults of requests', () => {
     emulator.injectFault('unsubscribe', { status: 502 })
     expect((await create(emulator)).status).toBe(500)
     expect(await create(emulator)).toMatchObject({ status: 204, body: '' })
-    for (const status of [205, 304]) {
-      emulator.injectFault('create', { status, body: 'neither has this' })
-      expect(await create(emulator)).toMatchObject({ status, body: '' })
-    }
     const id = await created(emulator)
     expect((await requestToken(emulator)).status).toBe(429)
     expect((await requestToken(emulator)).status).toBe(200)
@@ -46,14 +46,6 @@ describe('injected faults of requests', () => {
     expect((await update(emulator, id, 'a=1')).status).toBe(200)
     expect((await unsubscribe(emulator, id)).status).toBe(502)
     expect((await unsubscribe(emulator, id)).status).toBe(204)
-  })
-
-  test('a delayed request is processed after the delay', async () => {
-    emulator.injectFault('create', { delayMs: 50 })
-    const answer = create(emulator)
-    expect(emulator.subscriptions).toEqual([])
-    expect((await answer).status).toBe(201)
-    expect(emulator.subscriptions).toHaveLength(1)
   })
 
   test.each([
@@ -107,28 +99,15 @@ describe('injected faults of requests', () => {
     const half = await create(emulator, { users: 'bob' })
     expect(half).toMatchObject({ status: 201, body: '{"subscrip' })
     expect(half.headers['content-type']).toBe('application/json')
-    emulator.injectFault('token', { malformedBody: true })
-    const { status, body } = await requestToken(emulator)
-    expect(status).toBe(200)
-    expect(body).toMatch(/^\{"access_token":"/)
-    expect(() => JSON.parse(body)).toThrow(SyntaxError)
     // Of an answer without a body there is no half.
     emulator.injectFault('update', { malformedBody: true })
     expect(await update(emulator, 1, 'a=1')).toMatchObject({ status: 200, body: '{' })
-  })
-
-  test('clearFaults() forgets what has not happened yet', async () => {
-    emulator.injectFault('create', { status: 500 }, { times: 5 })
-    await create(emulator)
-    emulator.clearFaults()
-    expect((await create(emulator)).status).toBe(201)
   })
 })
 
 describe('injected faults of callbacks', () => {
   test.each<[CallbackFault, number, string]>([
     [{ status: 503 }, 0, 'An injected fault answered with status 503'],
-    [{ status: 302 }, 0, 'An injected fault answered with status 302'],
     [
       { reset: 'before-processing' },
       0,
@@ -183,20 +162,15 @@ describe('a fault that could never happen is refused, and nothing is injected', 
   const refused: [operation: string, fault: unknown, options?: unknown][] = [
     ['tokens', { status: 500 }],
     ['create', { status: 199 }],
-    ['create', { status: 600 }],
     ['create', { status: 500, reset: 'before-processing' }],
-    ['create', { status: 500, headers: { fine: 'x', 'not a name': 'x' } }],
-    ['create', { delayMs: -1 }],
+    ['create', { status: 500, headers: { 'not a name': 'x' } }],
+    ['create', { status: 500, headers: { fine: 'a\nb' } }],
     ['create', { delayMs: 2 ** 31 }],
     ['create', { reset: 'sometimes' }],
     ['create', { malformedBody: false }],
-    ['create', {}],
     ['create', null],
-    ['create', { status: 500 }, { times: 0 }],
     ['create', { status: 500 }, { times: 1.5 }],
     ['create', { status: 500 }, { subscriptionId: 1 }],
-    ['create', { status: 500 }, null],
-    ['create', { status: 500 }, 3],
     ['unsubscribe', { malformedBody: true }],
     ['callback', { status: 204 }],
     ['callback', { status: 500, body: 'no' }],

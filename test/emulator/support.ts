@@ -116,15 +116,13 @@ export interface ReceivedCallback {
   text: string
 }
 
-/** How the receiver treats a callback: a status to answer with, no answer at all, half of one, or a broken connection. */
+/** How the receiver treats a callback: a status to answer with, no answer at all, a part of one, or a broken connection. */
 export type Reaction =
   | number
   | 'hang'
-  | 'half'
   | 'break'
   | 'cut'
   | 'endless'
-  | 'large'
   | { redirectTo: string }
   | { status: number; body: string; headers?: Record<string, string> }
 
@@ -158,15 +156,13 @@ export class Receiver {
       const reaction = this.reactions.shift() ?? 204
       await this.onCallback()
       if (reaction === 'break') request.socket.destroy()
-      else if (reaction === 'half') response.writeHead(200).write('{')
       else if (reaction === 'cut') {
         response.writeHead(200, { 'content-length': 10 }).write('abc', () => request.socket.destroy())
       } else if (reaction === 'endless') {
         response.writeHead(200)
         const writing = setInterval(() => response.write('more'), 10)
         response.once('close', () => clearInterval(writing))
-      } else if (reaction === 'large') response.writeHead(200).end(Buffer.alloc(2_000_000))
-      else if (typeof reaction === 'object') {
+      } else if (typeof reaction === 'object') {
         if ('body' in reaction) response.writeHead(reaction.status, reaction.headers).end(reaction.body)
         else response.writeHead(307, { location: reaction.redirectTo }).end()
       } else if (reaction !== 'hang') response.writeHead(reaction).end()

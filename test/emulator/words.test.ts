@@ -6,17 +6,15 @@ test.each([
   [340.4, '340 ms'],
   [1_240, '1.2 s'],
   [89_600, '90 s'],
-  [120_000, '2 minutes'],
   [3_599_000, '60 minutes'],
-  [47 * 3_600_000, '47 hours'],
   [72 * 3_600_000, '3 days'],
 ])('a duration of %i ms is "%s"', (durationMs, words) => {
   expect(durationInWords(durationMs)).toBe(words)
 })
 
-test.each<[Omit<InjectedFault, 'id'>, string]>([
+test.each<[InjectedFault, string]>([
   [
-    { operation: 'callback', fault: { status: 503 }, times: 2, subscriptionId: 3 } as InjectedFault,
+    { operation: 'callback', fault: { status: 503 }, times: 2, subscriptionId: 3 },
     'The next 2 callbacks of subscription 3: status 503',
   ],
   [
@@ -33,14 +31,13 @@ test.each<[Omit<InjectedFault, 'id'>, string]>([
   ],
   [{ operation: 'create', fault: { malformedBody: true }, times: 1 }, 'The next create request: broken body'],
 ])('an injected fault says which answers fail, and how: %j', (injected, sentence) => {
-  expect(injectedInWords({ id: 1, ...injected } as InjectedFault)).toBe(sentence)
+  expect(injectedInWords(injected)).toBe(sentence)
 })
 
 test.each([
   ['waiting', false, {}],
   ['good', false, { status: 204, durationMs: 1 }],
   ['bad', true, { status: 500, durationMs: 1 }],
-  ['bad', true, { status: 204, error: 'broke off', durationMs: 1 }],
   ['bad', true, { durationMs: 1 }],
   ['neutral', false, { status: 409, durationMs: 1, refusal: { code: 'duplicate_subscription' } }],
   ['neutral', true, { status: 409, durationMs: 1, refusal: { code: 'partial_overlap' } }],

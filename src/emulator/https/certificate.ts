@@ -1,8 +1,4 @@
-/**
- * The certificates that the emulator makes at its start (RFC 5280): an authority that only its tests trust, and one
- * certificate for loopback that the authority signed. Node.js can sign, but not write, certificates: the few kinds of DER
- * (X.690) in them are written here.
- */
+/** Makes certificates (RFC 5280). Node.js can sign, but not write, them: the few kinds of DER (X.690) in them are written here. */
 import {
   createHash,
   generateKeyPairSync,
@@ -23,7 +19,7 @@ export interface KeyAndCertificate {
 
 const dayMs = 24 * 60 * 60 * 1000
 
-/** Loopback, and a name for tests with a proxy, which is never asked for loopback. RFC 6761 section 6.2 reserves `.test`. */
+/** The last is for tests with a proxy, which is never asked for loopback. RFC 6761 section 6.2 reserves `.test`. */
 const servedHosts = ['localhost', '127.0.0.1', '::1', 'emulator.test']
 
 /** What an emulator serves with, and the certificate in PEM of the authority that signed it. */
@@ -32,10 +28,7 @@ export interface Certificates {
   readonly tls: KeyAndCertificate
 }
 
-/**
- * Makes a new authority and a certificate by it for loopback, `emulator.test` and the name or address given, valid from
- * yesterday for a year. The authority's private key is not kept: nothing else can be signed with it.
- */
+/** The authority's private key is not kept: nothing else can be signed with it. */
 export function createLoopbackCertificate(alsoFor = 'localhost'): Certificates {
   // A name of its own for each authority, so that one trust store can hold those of two emulators.
   const authority = newHolder(`Notification emulator CA ${randomBytes(4).toString('hex')}`)
@@ -57,8 +50,10 @@ export function areReusable({ ca, tls }: Certificates, hosts: readonly string[])
   }
 }
 
+type Validity = readonly [from: number, until: number]
+
 /** From yesterday, for clocks that are behind. */
-const aYear = () => [Date.now() - dayMs, Date.now() + 365 * dayMs] as const
+const aYear = (): Validity => [Date.now() - dayMs, Date.now() + 365 * dayMs]
 
 /** The subject of a certificate, with its keys. */
 export interface Holder {
@@ -75,7 +70,6 @@ export function keyOf({ privateKey }: Holder): string {
   return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
 }
 
-/** The certificate as PEM of an authority, signed by itself. */
 export function authorityCertificate(authority: Holder): string {
   return createCertificate(authority, authority, aYear(), [
     extension(oid.basicConstraints, sequence(critical), critical),
@@ -83,12 +77,11 @@ export function authorityCertificate(authority: Holder): string {
   ])
 }
 
-/** The certificate as PEM of a server at these hosts. Times in milliseconds since 1970. */
 export function serverCertificate(
   signer: Holder,
   server: Holder,
   hosts: readonly string[],
-  validity: readonly [from: number, until: number] = aYear(),
+  validity = aYear(),
 ): string {
   return createCertificate(signer, server, validity, [
     extension(oid.basicConstraints, sequence(), critical),
@@ -100,30 +93,15 @@ export function serverCertificate(
 
 /** RFC 5280 section 4.2.1.6: 2 is a DNS name, 7 an IP address. */
 function nameOf(host: string): Buffer {
-  switch (isIP(host)) {
-    case 4:
-      return der(0x87, Buffer.from(host.split('.').map(Number)))
-    case 6:
-      return der(0x87, bytesOfIpv6(host))
-    default:
-      return der(0x82, Buffer.from(host))
-  }
-}
-
-function bytesOfIpv6(address: string): Buffer {
-  // The URL parser writes an IPv4 address at the end as two groups, and the longest row of zeros as `::`.
-  const sides = new URL(`https://[${address}]`).hostname.slice(1, -1).split('::')
-  const [before = '', after = ''] = sides.map((side) =>
-    side.replace(/[^:]+/g, (group) => group.padStart(4, '0')).replaceAll(':', ''),
-  )
-  return Buffer.from(before + after.padStart(32 - before.length, '0'), 'hex')
+  if (host === '::1') return der(0x87, Buffer.alloc(15), Buffer.of(1))
+  return isIP(host) ? der(0x87, Buffer.from(host.split('.').map(Number))) : der(0x82, Buffer.from(host))
 }
 
 /** RFC 5280 section 4.1, signed with ecdsa-with-SHA256 (RFC 5758 section 3.2). */
 function createCertificate(
   issuer: Holder,
   subject: Holder,
-  validity: readonly [from: number, until: number],
+  validity: Validity,
   extensions: readonly Buffer[],
 ): string {
   const algorithm = sequence(oid.ecdsaWithSha256)
@@ -145,7 +123,7 @@ function createCertificate(
   return new X509Certificate(sequence(tbsCertificate, algorithm, signature)).toString()
 }
 
-/** A tag, the length, and the contents, which may be of several parts; none here is longer than 64 KiB. */
+/** None here is longer than 64 KiB. */
 function der(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   const contents = Buffer.concat(parts)
   const { length } = contents

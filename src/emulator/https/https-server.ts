@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
-import { isIPv6, type Server, type Socket } from 'node:net'
+import type { Server, Socket } from 'node:net'
 import { messageOf } from '../../shared/text.js'
 import { configurationError } from '../../shared/validation.js'
 import type { IncomingRequest } from '../service/service.js'
@@ -16,8 +16,9 @@ export type HttpsServer = Awaited<ReturnType<typeof listenHttps>>
 export async function listenHttps({ key, cert }: KeyAndCertificate, host: string, port: number) {
   const server = createServer({ key, cert })
   const listening = await listen(server, host, port)
+  const reachable = host === '0.0.0.0' ? '127.0.0.1' : host.replace('::1', '[::1]')
   return {
-    baseUrl: `https://${reachableHost(host)}:${listening.port}`,
+    baseUrl: `https://${reachable}:${listening.port}`,
     close: listening.close,
     /** Answers requests with what `handle` resolves with. If it rejects, the connection breaks. */
     answerWith(handle: Handler) {
@@ -28,18 +29,7 @@ export async function listenHttps({ key, cert }: KeyAndCertificate, host: string
   }
 }
 
-function reachableHost(host: string): string {
-  if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
-  return isIPv6(host) ? `[${host}]` : host
-}
-
-/**
- * Resolves with the port, and a function that stops listening and closes every connection, also those with a request in
- * flight.
- *
- * @param option - the option, if host and port are below one
- * @throws `ConfigurationError` if host or port cannot be listened on
- */
+/** @param option - the option, if host and port are below one. @throws `ConfigurationError` */
 export async function listen(server: Server, host: string, port: number, ...option: string[]) {
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => {

@@ -11,60 +11,56 @@ import type { PageHost } from './host.js'
 type Action = (host: PageHost, body: unknown) => unknown
 
 const actions: Readonly<Record<string, Action>> = {
-  notify,
-  resend,
-  inject({ faults }, body) {
+  'api/notify': notify,
+  'api/resend': resend,
+  'api/inject'({ faults }, body) {
     const { operation, fault, subscriptionId, times } = parse(faultSchema, body)
     faults.inject(operation, fault, { times, ...(subscriptionId && { subscriptionId }) })
     return { message: 'Injected' }
   },
-  clear: ({ faults }) => faults.clear(),
-  'revoke-tokens': ({ emulator }) => emulator.revokeTokens(),
-  end: ({ emulator }, body) => ({
+  'api/clear': ({ faults }) => faults.clear(),
+  'api/revoke-tokens': ({ emulator }) => emulator.revokeTokens(),
+  'api/end': ({ emulator }, body) => ({
     ended: emulator.endSubscription(parse(z.object({ subscriptionId: id }), body).subscriptionId),
   }),
 }
 
 const id = z.coerce.number()
 
-/** `inject` checks the values. */
 const faultSchema = z.object({
   operation: z.unknown(),
   fault: z.preprocess(jsonIn, z.unknown()),
   // Not `z.coerce.number()`, which refuses `Infinity`.
-  times: z
-    .unknown()
-    .optional()
-    .transform((times = 1) => Number(times)),
+  times: z.unknown().transform(Number),
   subscriptionId: id.optional(),
 })
 
-export function actionNamed(name: string): Action | undefined {
-  return Object.hasOwn(actions, name) ? actions[name] : undefined
+export function actionAt(path: string): Action | undefined {
+  return Object.hasOwn(actions, path) ? actions[path] : undefined
 }
 
 /** The answer to `notify`; the newest subscriptions only if none matched. */
 export type NotifyAnswer = Awaited<ReturnType<typeof notify>>
 
+const notificationSchema = z.looseObject({
+  type: z.string().default('lowEnergyAgentOpened'),
+  username: z.string().optional(),
+  payload: z.preprocess(jsonIn, z.unknown()).optional(),
+})
+
 /** Without a type it is the documented one, and without a user the first one who is subscribed to the type. */
 async function notify({ emulator }: PageHost, body: unknown) {
-  const { payload, ...given } = parse(z.looseObject({}), body)
-  const { type = 'lowEnergyAgentOpened', category = typeThatBrings(type) } = given
+  const given = parse(notificationSchema, body)
+  const { type, category = typeThatBrings(type) } = given
   const isMatch = (each: unknown) => each === category
   const first = emulator.subscriptions.find(({ notificationTypes }) => notificationTypes.some(isMatch))
   const { username = first?.usernames[0] ?? 'alice' } = given
-  // Not checked here: `notify` checks its argument, because callers in JavaScript may pass anything.
-  const sent: unknown = {
-    ...given,
-    type,
-    username,
-    ...(payload !== undefined && { payload: jsonIn(payload) }),
-  }
-  const results = await emulator.notify(sent as EmulatedNotification)
+  // `notify` checks its argument.
+  const results = await emulator.notify({ ...given, username } as EmulatedNotification)
   const newest = results.length > 0 ? [] : emulator.subscriptions.slice(-20).reverse()
   return {
-    type: String(type),
-    username: String(username),
+    type,
+    username,
     results: results.map(resultView),
     subscribed: newest.map(({ subscriptionId, notificationTypes, usernames }) => ({
       subscriptionId,

@@ -20,16 +20,17 @@ export function textToCopy(host: PageHost, name: string): string | undefined {
 /** Headers that curl writes itself. */
 const ownHeaders = ['connection', 'content-length', 'host', 'transfer-encoding']
 
-function curlOf({ kind, request }: SentEvent, { emulator, environment }: PageHost): string {
+function curlOf({ kind, request }: SentEvent, host: PageHost): string {
+  const { baseUrl } = host.emulator
   // Joined as text: read as a reference, a target such as `//api` would name another host, which would get the secrets.
-  const url = new URL(kind === 'request' ? emulator.baseUrl + request.path : request.callbackUrl)
+  const url = new URL(kind === 'request' ? baseUrl + request.path : request.callbackUrl)
   const method = kind === 'request' ? request.method : 'POST'
-  const caFile = environment.NOTIFICATION_CA_FILE ?? 'emulator-ca.pem'
+  const { NOTIFICATION_CA_FILE: caFile = '' } = variablesOf(host)
   const parts = [
     // Otherwise curl reads brackets and braces of an address as a pattern.
     `curl --globoff --include --request ${method} ${quoted(url.href)}`,
     // The emulator's certificate is also that of the receivers of tests. What else curl trusts is replaced by the file.
-    ...(isOurs(url, emulator.baseUrl) ? [`--cacert ${quoted(caFile)}`] : []),
+    ...(isOurs(url, baseUrl) ? [`--cacert ${quoted(caFile)}`] : []),
     ...Object.entries(request.headers)
       .filter(([name]) => !ownHeaders.includes(name.toLowerCase()))
       // curl omits a header without a value, unless it ends with a semicolon.

@@ -6,6 +6,7 @@ import { clientVariables } from '../words.js'
 import type { PageHost, View } from './host.js'
 import { actionButton, copyButton, type Html, html, select } from './html.js'
 import { program } from './program.js'
+import type { Pairs } from './secrets.js'
 
 /** @param from - the event whose notification is in the form, or with an `s` the subscription to send to */
 export function sendForm({ host: { activity, emulator } }: View, from: string): Html {
@@ -19,18 +20,15 @@ export function sendForm({ host: { activity, emulator } }: View, from: string): 
   const { type = sample, username = subscription?.usernames[0] ?? 'alice' } = callback ?? {}
   const { payload = undefined } = Object(Object(parseJson(callback?.body ?? '')).notification)
   const types = Object.values(documentedNotificationTypes).flat()
-  const users = [...new Set(subscriptions.slice(0, 200).flatMap(({ usernames }) => usernames.slice(0, 20)))]
   const categories = Object.fromEntries(notificationTypes.map((each) => [each, each]))
-  const list = (id: string, values: readonly string[]) =>
-    html`<datalist id="${id}">${values.map((value) => html`<option value="${value}">`)}</datalist>`
   return html`<h2>Send a notification</h2>
     <form class="fields" action="api/notify">
-      <label>User<input name="username" value="${username}" list="users" required autocomplete="off"></label>
+      <label>User<input name="username" value="${username}" required autocomplete="off"></label>
       <label>Type<input name="type" value="${type}" list="types" required autocomplete="off"></label>
       ${select('category', 'To subscriptions for', { '': 'what brings this type', ...categories })}
       <label>Payload<textarea name="payload" rows="8" spellcheck="false" placeholder="The documented sample, or {} where none is documented">${payload && JSON.stringify(payload, undefined, 2)}</textarea></label>
       <div><button class="button primary">Send</button></div>
-      ${list('users', users)}${list('types', types)}
+      <datalist id="types">${types.map((each) => html`<option value="${each}">`)}</datalist>
     </form>`
 }
 
@@ -74,7 +72,7 @@ export function faultForm({ host }: View): Html {
     ${actionButton('revoke-tokens', {}, 'Revoke tokens')}`
 }
 
-export function variablesOf({ emulator, environment }: PageHost): Readonly<Record<string, string>> {
+export function variablesOf({ emulator, environment }: PageHost): Pairs {
   return { ...clientVariables(emulator, 'emulator-ca.pem'), ...environment }
 }
 

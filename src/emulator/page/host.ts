@@ -3,13 +3,12 @@ import type { CallbackResult, Callbacks } from '../callbacks.js'
 import type { Faults } from '../faults.js'
 import type { EmulatedNotification } from '../notification.js'
 import type { SubscriptionRecord } from '../service/subscription-store.js'
+import type { ClientSetting } from '../words.js'
 import type { Secrets } from './secrets.js'
 
 /** What the page's server uses of an emulator. */
 export interface PageHost {
-  readonly emulator: Readonly<
-    Record<'baseUrl' | 'authUrl' | 'domain' | 'clientId' | 'clientSecret' | 'ca', string>
-  > & {
+  readonly emulator: Readonly<Record<ClientSetting | 'ca', string>> & {
     readonly subscriptions: readonly SubscriptionRecord[]
     notify(notification: EmulatedNotification): Promise<readonly CallbackResult[]>
     endSubscription(subscriptionId: number): boolean

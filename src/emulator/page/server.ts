@@ -7,7 +7,7 @@ import { parseJson } from '../../shared/validation.js'
 import { listen, send } from '../https/https-server.js'
 import { Refusal } from '../service/requests.js'
 import { maxBodyBytes } from '../service/service.js'
-import { actionNamed } from './actions.js'
+import { actionAt } from './actions.js'
 import { script, style } from './assets.js'
 import { textToCopy } from './copy.js'
 import type { PageHost } from './host.js'
@@ -47,13 +47,14 @@ export async function startPageServer(host: PageHost, requestedPort = 0) {
       return new Response(answerToChallenge(token, target.slice(challengePath.length)))
     }
     const [path = '', query] = afterToken(target, token).split('?', 2)
-    const action = path.startsWith('api/') ? actionNamed(path.slice('api/'.length)) : undefined
+    const action = actionAt(path)
+    const allow = action === undefined ? 'GET' : 'POST'
+    if (request.method !== allow)
+      throw new Refusal(405, `Only ${allow} is allowed here.`, undefined, { allow })
     if (action !== undefined) {
-      refuseMethodBut('POST', request)
       refuseForeignPost(request)
       return Response.json((await action(host, await readJson(request))) ?? {})
     }
-    refuseMethodBut('GET', request)
     if (path === '') {
       return new Response(pageOf(host, new URLSearchParams(query)).text, {
         headers: { 'content-type': 'text/html; charset=utf-8' },
@@ -106,11 +107,6 @@ const securityHeaders = {
   'cross-origin-resource-policy': 'same-origin',
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
-}
-
-function refuseMethodBut(allowed: 'GET' | 'POST', { method }: IncomingMessage): void {
-  if (method === allowed) return
-  throw new Refusal(405, `Only ${allowed} is allowed here.`, undefined, { allow: allowed })
 }
 
 async function readJson(request: IncomingMessage): Promise<unknown> {

@@ -15,12 +15,11 @@ export interface Endpoint {
 export interface ServiceRequest {
   readonly headers: Headers
   readonly body: string
-  /** The text in the place of the path's variable, empty if there is none. */
+  /** The text in the place of the path's variable, or ''. */
   readonly variable: string
   readonly about: About
 }
 
-/** What is found out about a request. */
 export interface About {
   /** The subscription that the request created or names. */
   subscriptionId?: number

@@ -8,7 +8,7 @@ import { type Activity, beginningOf } from '../activity.js'
 import { ConnectionReset, type Fault, type Faults } from '../faults.js'
 import type { ResolvedEmulatorOptions } from '../options.js'
 import { injectedFault } from '../words.js'
-import { type Endpoint, Refusal, type ServiceRequest } from './requests.js'
+import { type About, type Endpoint, Refusal } from './requests.js'
 import { subscriptionEndpoints } from './subscription-operations.js'
 import type { SubscriptionStore } from './subscription-store.js'
 import { type TokenIssuer, tokenEndpoint } from './token-endpoint.js'
@@ -26,8 +26,6 @@ export interface IncomingRequest {
   /** Aborted when the sender no longer waits. */
   readonly signal?: AbortSignal
 }
-
-type Found = Pick<Endpoint, 'operation' | 'answer'> & Pick<ServiceRequest, 'variable' | 'about'>
 
 /** What requests and callbacks share. */
 export interface EmulatorParts {
@@ -53,8 +51,9 @@ export class NotificationService {
     if (this.#parts.closing.aborted) throw new ConnectionReset('The emulator is closed')
     const { bytes, isComplete } = await readUpTo(maxBodyBytes, request.body)
     const body = Buffer.from(bytes).toString('utf8')
-    const { operation, variable, about, ...endpoint } = this.#find(method, target)
-    const fault = this.#parts.faults.takeForRequest(operation)
+    const { operation, path, variable, ...endpoint } = this.#find(method, target)
+    const about: About = path.includes(idPlace) ? { subscriptionId: Number(variable) } : {}
+    const fault = this.#parts.faults.take(operation)
     const sent = { operation, method, body, path: target, headers: Object.fromEntries(headers) }
     const finish = this.#parts.activity.beginRequest({ ...sent, ...(fault && { fault }) })
     const answer = async (): Promise<Response> => {
@@ -119,22 +118,20 @@ export class NotificationService {
   }
 
   /** The endpoint of a request, with the text in the place of its variable. */
-  #find(method: string, target: string): Found {
+  #find(method: string, target: string): Endpoint & { readonly variable: string } {
     const matches = this.#endpoints.flatMap((endpoint) => {
       const variable = variableIn(target, endpoint.path)
-      if (variable === undefined) return []
-      const about = endpoint.path.includes(idPlace) ? { subscriptionId: Number(variable) } : {}
-      return [{ ...endpoint, variable, about }]
+      return variable === undefined ? [] : [{ ...endpoint, variable }]
     })
-    if (matches.length === 0) return notFound(new Refusal(404, 'There is nothing at this path', 'not_found'))
     const allow = matches.map((endpoint) => endpoint.method).join(', ')
-    const refusal = new Refusal(405, `Only ${allow} is allowed here`, 'method_not_allowed', { allow })
-    return matches.find((endpoint) => endpoint.method === method) ?? notFound(refusal)
+    const refusal =
+      allow === ''
+        ? new Refusal(404, 'There is nothing at this path', 'not_found')
+        : new Refusal(405, `Only ${allow} is allowed here`, 'method_not_allowed', { allow })
+    const unknown = { operation: 'unknown', method, path: '', variable: '' } as const
+    const found = matches.find((endpoint) => endpoint.method === method)
+    return found ?? { ...unknown, answer: () => Promise.reject(refusal) }
   }
-}
-
-function notFound(refusal: Refusal): Found {
-  return { operation: 'unknown', variable: '', about: {}, answer: () => Promise.reject(refusal) }
 }
 
 /**

@@ -19,7 +19,6 @@ import {
 import type { SubscriptionRequest, SubscriptionStore } from './subscription-store.js'
 import type { TokenIssuer } from './token-endpoint.js'
 
-/** What subscription calls are checked against. */
 type Rules = Pick<ResolvedEmulatorOptions, 'username' | 'password' | 'permittedHeaders' | 'routes'>
 
 export function subscriptionEndpoints(
@@ -117,12 +116,17 @@ const type = z.enum(notificationTypes, {
 const createSchema = z.object({
   notification_type: list.pipe(z.array(type)),
   username: list,
-  callback_url: text,
+  callback_url: text.refine(isCallbackUrl, 'must be an absolute URL with https:, or with http: on loopback'),
   recreateIfExists: z
     .stringbool({ truthy: ['true'], falsy: ['false'], error: 'must be true or false' })
     .default(false),
 })
 const subscriptionFields = Object.keys(createSchema.shape)
+
+function isCallbackUrl(text: string): boolean {
+  const url = parsedUrl(text)
+  return url !== undefined && (url.protocol === 'https:' || isInsecureLoopback(url))
+}
 
 /** @throws `Refusal` (400) if a field is missing or wrong */
 function readCreateForm({ body, headers }: ServiceRequest, rules: Rules): SubscriptionRequest {
@@ -133,17 +137,12 @@ function readCreateForm({ body, headers }: ServiceRequest, rules: Rules): Subscr
   return {
     notificationTypes: new Set(data.notification_type),
     usernames: new Set(data.username),
-    callbackUrl: readCallbackUrl(data.callback_url),
+    callbackUrl: data.callback_url,
     recreateIfExists: data.recreateIfExists,
     parameters: readParameters(form, headers, rules.permittedHeaders),
   }
 }
 
-/**
- * The parameters that an update changes: fields of the body and permitted headers, at least one in all.
- *
- * @throws `Refusal` (400), also for the fields of a create request that are no parameters: they cannot be changed
- */
 function readUpdate(
   { idField }: ResolvedRoute,
   { body, headers }: ServiceRequest,
@@ -151,20 +150,11 @@ function readUpdate(
 ): Record<string, string> {
   const form = parseForm(body)
   form.delete(idField ?? '')
-  for (const field of subscriptionFields) {
-    if (form.has(field)) throw invalid(`${field} is no parameter and cannot be changed`)
-  }
+  const field = subscriptionFields.find((name) => form.has(name))
+  if (field !== undefined) throw invalid(`${field} is no parameter and cannot be changed`)
   const parameters = readParameters(form, headers, rules.permittedHeaders)
   if (Object.keys(parameters).length === 0) throw invalid('at least one parameter must be given')
   return parameters
-}
-
-/** The URL as it was given: that text is what "the same callback URL" is about. */
-function readCallbackUrl(value: string): string {
-  const url = parsedUrl(value)
-  if (url === undefined) throw invalid('callback_url is not an absolute URL')
-  if (url.protocol === 'https:' || isInsecureLoopback(url)) return value
-  throw invalid('callback_url must begin with https:, or with http: on loopback')
 }
 
 function readParameters(

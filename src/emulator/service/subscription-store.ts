@@ -59,7 +59,10 @@ export class SubscriptionStore {
     const existing = this.#firstOverlap(request)
     if (existing !== undefined) {
       const { subscriptionId } = existing
-      if (!isDuplicate(existing, request)) return { outcome: 'partial-overlap', subscriptionId }
+      const isDuplicate =
+        areEqual(existing.notificationTypes, request.notificationTypes) &&
+        areEqual(existing.usernames, request.usernames)
+      if (!isDuplicate) return { outcome: 'partial-overlap', subscriptionId }
       if (!request.recreateIfExists) return { outcome: 'duplicate', subscriptionId }
       this.end(subscriptionId, 'replaced')
     }
@@ -90,7 +93,6 @@ export class SubscriptionStore {
     if (consecutiveFailures === failuresThatEndASubscription) this.end(subscriptionId, 'three-failures')
   }
 
-  /** An active subscription as it is now. */
   get(subscriptionId: number): SubscriptionRecord | undefined {
     return this.#active.get(subscriptionId)
   }
@@ -104,7 +106,6 @@ export class SubscriptionStore {
     return Array.from(byCallbackUrl, ([callbackUrl, subscriptionId]) => ({ subscriptionId, callbackUrl }))
   }
 
-  /** All active subscriptions, the oldest first. */
   list(): SubscriptionRecord[] {
     return [...this.#active.values()]
   }
@@ -147,14 +148,6 @@ export class SubscriptionStore {
     this.#active.set(subscriptionId, subscription)
     this.#onChange({ kind: 'updated', subscription })
   }
-}
-
-/** Of two with the same callback URL: the whole set of types and the whole set of users are equal. */
-function isDuplicate(existing: SubscriptionRecord, request: SubscriptionRequest): boolean {
-  return (
-    areEqual(existing.notificationTypes, request.notificationTypes) &&
-    areEqual(existing.usernames, request.usernames)
-  )
 }
 
 function areEqual(existing: readonly string[], requested: ReadonlySet<string>): boolean {

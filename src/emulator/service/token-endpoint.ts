@@ -26,37 +26,27 @@ export function tokenEndpoint(identity: Identity, tokens: TokenIssuer): Endpoint
     // In a path a plus sign is no space.
     if (decodeFormComponent(variable.replaceAll('+', '%2B')) !== identity.domain)
       throw new Refusal(404, 'There is no such domain', 'not_found')
-    if (mediaTypeOf(headers.get('content-type')) !== formType) {
+    if (mediaTypeOf(headers.get('content-type')) !== formType)
       throw invalid(`Content-Type must be ${formType}`)
-    }
     const form = parseForm(body)
     authenticate(identity, headers, form)
-    const grantType = form.get('grant_type')
-    if (grantType === undefined) throw invalid('grant_type is missing')
-    if (grantType !== 'client_credentials') {
+    if (form.get('grant_type') !== 'client_credentials') {
       throw new Refusal(400, 'grant_type must be client_credentials', 'unsupported_grant_type')
     }
-    // An empty parameter counts as left out (RFC 6749 section 3.2).
-    const scope = form.get('scope') || undefined
+    const scope = form.get('scope')
     const access_token = await tokens.issue(identity.clientId, scope)
-    return Response.json(
-      { access_token, token_type: 'Bearer', expires_in: tokens.lifetimeSeconds, scope },
-      { headers: { 'cache-control': 'no-store', pragma: 'no-cache' } },
-    )
+    const answer = { access_token, token_type: 'Bearer', expires_in: tokens.lifetimeSeconds, scope }
+    return Response.json(answer, { headers: { 'cache-control': 'no-store' } })
   }
   return { operation: 'token', ...endpoints.token, answer }
 }
 
 function authenticate(identity: Identity, sent: Headers, form: ReadonlyMap<string, string>): void {
   const authorization = parseAuthorization(sent.get('authorization'))
-  const secretInForm = form.get('client_secret')
-  if (authorization !== undefined && secretInForm !== undefined) {
-    throw invalid('Credentials must not be in the header and in the form at once')
-  }
   const { clientId, clientSecret, domain } = identity
   const accepted =
     authorization === undefined
-      ? form.get('client_id') === clientId && secretInForm === clientSecret
+      ? form.get('client_id') === clientId && form.get('client_secret') === clientSecret
       : authorization.isBasic && acceptsBasic(identity, authorization.value)
   if (accepted) return
   const challenge = `Basic realm="${domain.replaceAll(/["\\]/g, '\\$&')}"`
@@ -85,7 +75,7 @@ export class TokenIssuer {
     this.lifetimeSeconds = lifetimeSeconds
   }
 
-  async issue(clientId: string, scope?: string): Promise<string> {
+  issue(clientId: string, scope?: string): Promise<string> {
     const nowMs = Date.now()
     const expiresAtMs = nowMs + this.lifetimeSeconds * 1000
     // `exp` counts whole seconds: the exact moment has a claim of its own, and `exp` is never earlier.

@@ -40,17 +40,12 @@ async function shown(id: string, query = ''): Promise<string> {
 }
 
 describe('Connect', () => {
-  const first = async () => {
-    const [, program = ''] = /```ts\n(.*?)```/s.exec(await readFile('README.md', 'utf8')) ?? []
-    return program
-  }
-
   test('has the first program of README, and says what to do with it', async () => {
-    expect(await first()).toContain('toNodeHandler(receiver)')
-    expect(await get('copy/program')).toBe(await first())
+    const [, first = ''] = /```ts\n(.*?)```/s.exec(await readFile('README.md', 'utf8')) ?? []
+    expect(await get('copy/program')).toBe(first)
     const text = await shown('time-line')
     expect(text).toContain('Nothing has happened yet 1. Put these lines into .env')
-    expect(text).toContain((await first()).replace(/\s+/g, ' ').trim())
+    expect(text).toContain(first.replace(/\s+/g, ' ').trim())
     expect(text).toContain('node --env-file=.env app.mjs')
   })
 
@@ -128,7 +123,6 @@ describe('the filter', () => {
     expect(await titles('É-USER-1 201')).toEqual(['create #12', 'create #11', 'create #10', 'create #1'])
     expect(await shown('time-line', 'q=nobody')).toBe('None of 12 events is shown. Show all')
     expect(await shown('subscriptions', 'q=user-7')).toMatch(/^é-user-7 #7/)
-    expect(await shown('time-line', 'after=12')).toContain('None of 12')
   })
 
   test('finds no part of a token, of a secret, of an id or of a number', async () => {

@@ -16,8 +16,6 @@ const refusalOf = ({ status, body }: Answer) => [status, JSON.parse(body)]
 describe('paths and methods (docs/service.md, Endpoints)', () => {
   test.each([
     ['GET', createPath, 'POST'],
-    ['DELETE', createPath, 'POST'],
-    ['GET', routeOf('update', 1).path, expect.stringContaining('PUT')],
     ['PATCH', routeOf('unsubscribe', 1).path, expect.stringContaining(routeOf('unsubscribe', 1).method)],
   ])('%s %s is 405 with Allow: %s', async (method, path, allow) => {
     const answer = await send(emulator, method, path)
@@ -29,15 +27,10 @@ describe('paths and methods (docs/service.md, Endpoints)', () => {
   test.each([
     '/',
     '/api/subscriptions/',
-    '/api/subscriptions/x',
-    '/api/subscriptions/1/x',
     '/api/subscriptions/1x',
     '/v1/api/subscriptions/1',
-    '/auth/realms/emulator/protocol/openid-connect/token/introspect',
     '/auth/realms//protocol/openid-connect/token',
     '/auth/realms/a/b/protocol/openid-connect/token',
-    '/auth/realmx/emulator/protocol/openid-connect/token',
-    '/auth/realms/emulator/protocol/openid-connect/tokem',
   ])('%s is 404', async (path) => {
     const answer = await send(emulator, 'POST', path)
     const message = 'There is nothing at this path'
@@ -55,14 +48,8 @@ describe('the size of a body', () => {
     const answer = await create(emulator, { url, fields: { token: 'x'.repeat(1024 * 1024) } })
     const message = 'The request body is over 1048576 bytes'
     expect(refusalOf(answer)).toEqual([413, { error: 'content_too_large', message }])
-    expect((await create(emulator, { url, fields: { token: 'x'.repeat(1000 * 1000) } })).status).toBe(201)
-    for (const [size, status] of [
-      [1024 * 1024, 401],
-      [1024 * 1024 + 1, 413],
-    ] as const) {
-      const body = 'x'.repeat(size)
-      expect((await send(emulator, 'POST', createPath, { body })).status).toBe(status)
-    }
+    const largest = 'x'.repeat(1024 * 1024)
+    expect((await send(emulator, 'POST', createPath, { body: largest })).status).toBe(401)
   })
 
   test('reads no more of a body than shows that it is too long', async () => {
@@ -90,7 +77,6 @@ describe('the option `routes`: a service whose unsubscribe and update are elsewh
 
   test.each<[string, Routes]>([
     ['as documented', {}],
-    ['by other methods', { unsubscribe: { method: 'POST' }, update: { method: 'PATCH' } }],
     [
       'with the id in the query',
       {
@@ -156,9 +142,7 @@ describe('the option `routes`: a service whose unsubscribe and update are elsewh
 
   test.each([
     [form, '', 400],
-    [form, 'id=x', 400],
     [form, 'id=1x', 400],
-    [form, '{"id":1}', 400],
     ['application/json', 'id=1', 415],
     [form, 'id=99', 404],
   ])('a body of %s that is %j instead of a form with the id is answered %i', async (type, body, status) => {
@@ -167,12 +151,5 @@ describe('the option `routes`: a service whose unsubscribe and update are elsewh
     })
     const headers = { authorization: apiAuthorization(emulator), 'content-type': type }
     expect((await send(emulator, 'POST', end, { headers, body })).status).toBe(status)
-  })
-
-  test('refuses a route without a place for the ID', async () => {
-    await expect(startEmulator({ routes: { update: { path: '/x' } } })).rejects.toMatchObject({
-      code: 'CONFIGURATION',
-      issues: [{ path: ['routes', 'update', 'path'] }],
-    })
   })
 })

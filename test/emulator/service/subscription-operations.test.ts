@@ -118,18 +118,6 @@ describe('the create request (docs/service.md, Endpoints)', () => {
     expect(refusalOf(json)).toEqual([415, { error: 'unsupported_media_type', message }])
     const headers = { 'content-type': 'Application/X-WWW-Form-Urlencoded ; charset=utf-8' }
     expect((await create(emulator, { url, headers })).status).toBe(201)
-    const none = await send(emulator, 'POST', createPath, {
-      headers: { authorization: apiAuthorization(emulator) },
-      body: 'a=1',
-    })
-    expect(refusalOf(none)).toEqual([415, { error: 'unsupported_media_type', message }])
-  })
-
-  test('takes a field without an equals sign, and leaves out what is between two ampersands', async () => {
-    const headers = { authorization: apiAuthorization(emulator), 'content-type': form }
-    const fields = `&notification_type=behavioral&username=a&&callback_url=${encodeURIComponent(url)}&flag&`
-    expect((await send(emulator, 'POST', createPath, { headers, body: fields })).status).toBe(201)
-    expect(emulator.subscriptions.at(-1)?.parameters).toEqual({ flag: '' })
   })
 
   test('every further field becomes a parameter, and so do the permitted headers, in any case', async () => {
@@ -147,11 +135,9 @@ describe('the create request (docs/service.md, Endpoints)', () => {
     for (const host of ['127.0.0.1:80', 'localhost', '[::1]:8080']) {
       expect((await create(emulator, { url: `http://${host}/` })).status).toBe(201)
     }
-    const others = 'app.example.com 127.0.0.1.example.com x127.0.0.1 128.0.0.1 localhost.example notlocalhost'
-    for (const host of others.split(' ')) {
-      expect((await create(emulator, { url: `http://${host}/` })).status).toBe(400)
+    for (const other of ['http://127.0.0.1.example.com/', 'ftp://localhost/']) {
+      expect((await create(emulator, { url: other })).status).toBe(400)
     }
-    expect((await create(emulator, { url: 'ftp://localhost/' })).status).toBe(400)
   })
 })
 
@@ -165,12 +151,6 @@ describe('the update request (docs/service.md, Endpoints)', () => {
       other: 'kept',
       UserData: 'added',
     })
-  })
-
-  test('a permitted header alone is enough', async () => {
-    const id = await created(emulator, { url })
-    expect((await update(emulator, id, '', { 'X-Site': 'south' })).status).toBe(200)
-    expect(emulator.subscriptions.at(-1)?.parameters).toEqual({ 'X-Site': 'south' })
   })
 
   test('answers 404 for a subscription that is not active, 415 and 401 as create does', async () => {
@@ -189,11 +169,8 @@ describe('forms that are answered 400', () => {
   const rest = 'username=a&callback_url=https://a.example/'
   const typeAndUser = 'notification_type=behavioral&username=a'
   const complete = `notification_type=behavioral&${rest}`
-  const framing =
-    'Connection content-length Content-Type expect Host keep-alive proxy-connection te trailer Transfer-Encoding upgrade'
   const creates = {
     'no notification type': rest,
-    'an empty notification type': `notification_type=&${rest}`,
     'an unknown type': `notification_type=behavioural&${rest}`,
     'an empty type in the list': `notification_type=behavioral,&${rest}`,
     'no user': 'notification_type=behavioral&callback_url=https://a.example/',
@@ -205,26 +182,19 @@ describe('forms that are answered 400', () => {
     'another boolean': `${complete}&recreateIfExists=1`,
     'a user twice': `${typeAndUser}&${rest}`,
     'bad percent-encoding': 'notification_type=behavioral&username=%zz',
-    'bad UTF-8': 'notification_type=behavioral&username=%ff',
-    'a bad name': `${typeAndUser}&%zz=1`,
     'a field without name': `${typeAndUser}&=x`,
     'JSON in place of a form': '{"notification_type":["behavioral"]}',
     'a name with a space': `${complete}&not+a+token=x`,
-    'a name that ends in a letter of none': `${complete}&tok%C3%A9n=x`,
     'a value of two lines': `${complete}&line=a%0D%0Ab:+c`,
-    'a value that begins with a line feed': `${complete}&line=%0Aa`,
     'a value beyond Latin-1': `${complete}&beyond=%C4%80`,
     'a name in two spellings': `${complete}&token=1&Token=2`,
-    ...Object.fromEntries(framing.split(' ').map((name) => [`the header ${name}`, `${complete}&${name}=1`])),
+    'a header of the callback itself': `${complete}&Content-Type=1`,
   }
   const updates = {
     'no parameter': '',
     'a reserved name': 'host=x',
     'the users': 'username=bob',
-    'the types': 'notification_type=x',
-    'the callback URL': 'callback_url=x',
     recreateIfExists: 'recreateIfExists=1',
-    'a name twice': 'a=1&a=2',
   }
 
   test('say what is wrong, and change nothing', async () => {

@@ -25,64 +25,31 @@ describe('the token endpoint (docs/service.md, Endpoints)', () => {
     const { status, headers, body } = await requestToken(emulator)
     expect(status).toBe(200)
     expect(headers['content-type']).toBe('application/json')
-    expect([headers['cache-control'], headers.pragma]).toEqual(['no-store', 'no-cache'])
+    expect(headers['cache-control']).toBe('no-store')
     const token = JSON.parse(body)
     expect(token).toEqual({ access_token: expect.any(String), token_type: 'Bearer', expires_in: 120 })
     expect(decodeProtectedHeader(token.access_token)).toEqual({ alg: 'ES256', typ: 'JWT' })
-    const { iat = 0, ...claims } = decodeJwt(token.access_token)
+    const { iat = 0, exp_ms, ...claims } = decodeJwt(token.access_token)
     expect(claims).toEqual({
       iss: `${emulator.authUrl}/auth/realms/emulator`,
       sub: emulator.clientId,
       azp: emulator.clientId,
       jti: expect.stringMatching(/^[0-9a-f-]{36}$/),
-      exp: expect.any(Number),
-      exp_ms: expect.any(Number),
+      // The exact end, rounded up to whole seconds.
+      exp: Math.ceil(Number(exp_ms) / 1000),
     })
-    expect(Math.abs(iat * 1000 - Date.now())).toBeLessThan(60_000)
-    // `exp` is the exact end, rounded up to whole seconds.
-    expect(claims.exp).toBe(Math.ceil(Number(claims.exp_ms) / 1000))
-    expect(Number(claims.exp_ms) - iat * 1000).toBeGreaterThanOrEqual(120_000)
-    expect(Number(claims.exp_ms) - iat * 1000).toBeLessThan(121_000)
-  })
-
-  test('accepts a scope and echoes it', async () => {
-    const { body } = await requestToken(emulator, { body: 'grant_type=client_credentials&scope=a+b' })
-    expect(JSON.parse(body).scope).toBe('a b')
-    expect(decodeJwt(JSON.parse(body).access_token).scope).toBe('a b')
-    // RFC 6749 section 3.2: a parameter without a value counts as left out.
-    const empty = await requestToken(emulator, { body: 'grant_type=client_credentials&scope=' })
-    expect(JSON.parse(empty.body)).not.toHaveProperty('scope')
-    expect(decodeJwt(JSON.parse(empty.body).access_token)).not.toHaveProperty('scope')
+    expect(Math.abs(Number(exp_ms) - iat * 1000 - 120_500)).toBeLessThanOrEqual(500)
   })
 
   test('accepts client ID and secret in the form instead of the header', async () => {
     const credentials = { client_id: emulator.clientId, client_secret: emulator.clientSecret }
     const body = new URLSearchParams({ grant_type: 'client_credentials', ...credentials }).toString()
     expect((await requestToken(emulator, { authorization: null, body })).status).toBe(200)
-    // RFC 6749 section 2.3: not more than one method at once.
-    const both = await requestToken(emulator, { body })
-    expect([both.status, JSON.parse(both.body)]).toEqual([
-      400,
-      {
-        error: 'invalid_request',
-        error_description: 'Credentials must not be in the header and in the form at once',
-      },
-    ])
-    for (const wrong of [{ client_id: 'x' }, { client_secret: 'x' }]) {
-      const form = new URLSearchParams({ grant_type: 'client_credentials', ...credentials, ...wrong })
-      expect((await requestToken(emulator, { authorization: null, body: `${form}` })).status).toBe(401)
-    }
   })
 
   test('answers invalid_client with 401 and WWW-Authenticate to wrong, missing or foreign credentials', async () => {
     await using emulator = await startEmulator({ domain: 'acme "north"' })
-    const wrong = [
-      basic(emulator.clientId, 'wrong'),
-      basic('wrong', emulator.clientSecret),
-      'Bearer x',
-      'x',
-      null,
-    ]
+    const wrong = [basic(emulator.clientId, 'wrong'), 'Bearer x', 'x', null]
     for (const authorization of wrong) {
       const answer = await send(emulator, 'POST', tokenPath(emulator.domain), {
         headers: { 'content-type': form, ...(authorization === null ? {} : { authorization }) },
@@ -117,8 +84,8 @@ describe('the token endpoint (docs/service.md, Endpoints)', () => {
   test('answers 404 for another domain, and 405 to another method', async () => {
     await using emulator = await startEmulator({ domain: 'acme+' })
     expect((await requestToken(emulator)).status).toBe(200)
-    for (const other of ['other', 'acme ', '%zz']) {
-      const path = tokenPath('X').replace('X', encodeURI(other).replace('%25', '%'))
+    for (const other of ['other', 'acme%20', '%zz']) {
+      const path = tokenPath('X').replace('X', other)
       const answer = await send(emulator, 'POST', path, { headers: { 'content-type': form } })
       expect([answer.status, JSON.parse(answer.body)]).toEqual([
         404,
@@ -127,9 +94,6 @@ describe('the token endpoint (docs/service.md, Endpoints)', () => {
     }
     const get = await send(emulator, 'GET', tokenPath(emulator.domain))
     expect([get.status, get.headers.allow]).toEqual([405, 'POST'])
-    const trace = await send(emulator, 'TRACE', tokenPath(emulator.domain))
-    expect([trace.status, trace.headers.allow]).toEqual([405, 'POST'])
-    expect(emulator.requests.at(-1)).toMatchObject({ method: 'TRACE', operation: 'unknown', status: 405 })
   })
 
   const secret = 's3cr:et/+%41 ä'
@@ -144,14 +108,9 @@ describe('the token endpoint (docs/service.md, Endpoints)', () => {
       const ask = (sent: string) => requestToken(emulator, { authorization: basic(emulator.clientId, sent) })
       expect((await ask(right)).status).toBe(200)
       expect((await ask(wrong)).status).toBe(401)
-      expect((await ask(`${right}x`)).status).toBe(401)
       expect((await requestToken(emulator, { authorization: basic('wrong', right) })).status).toBe(401)
-      expect((await requestToken(emulator, { authorization: 'Bearer x' })).status).toBe(401)
-      // Without a colon there is no client ID, and no percent-encoding with a % alone.
-      for (const credentials of [right, emulator.clientId, '%:%']) {
-        const authorization = `Basic ${Buffer.from(credentials).toString('base64')}`
-        expect((await requestToken(emulator, { authorization })).status).toBe(401)
-      }
+      // No percent-encoding.
+      expect((await requestToken(emulator, { authorization: basic('%', '%') })).status).toBe(401)
       expect(emulator.clientOptions.auth.credentialsEncoding).toBe(credentialsEncoding)
     },
   )
@@ -164,9 +123,8 @@ describe('authorization of subscription calls (docs/service.md, Authentication)'
     const good = [`Bearer ${token}`, `bearer ${token}`, `Basic ${credentials}`, `BASIC   ${credentials}`]
     for (const authorization of good) expect(await statusWith(emulator, authorization)).toBe(404)
     const bad = [
-      ...[undefined, '', 'Basic', `Basic${credentials}`, `Basic ${credentials} x`, `x Basic ${credentials}`],
-      ...[`Digest ${credentials}`, basic(emulator.username, 'wrong'), 'Bearer nonsense'],
-      basic(emulator.clientId, emulator.clientSecret),
+      ...[undefined, 'Basic', `Basic ${credentials} x`, `x Basic ${credentials}`, `Digest ${credentials}`],
+      ...[basic(emulator.username, 'wrong'), basic(emulator.clientId, emulator.clientSecret)],
     ]
     for (const authorization of bad) expect(await statusWith(emulator, authorization)).toBe(401)
   })
@@ -200,13 +158,6 @@ describe('authorization of subscription calls (docs/service.md, Authentication)'
     expect(await statusWith(emulator, `Bearer ${token}`)).toBe(404)
     vi.setSystemTime(Date.now() + 1)
     expect(await statusWith(emulator, `Bearer ${token}`)).toBe(401)
-  })
-
-  test('a lifetime of 0 issues tokens that have already expired', async () => {
-    await using emulator = await startEmulator({ tokenLifetimeSeconds: 0 })
-    const { body } = await requestToken(emulator)
-    expect(JSON.parse(body).expires_in).toBe(0)
-    expect(await statusWith(emulator, `Bearer ${JSON.parse(body).access_token}`)).toBe(401)
   })
 
   test('revokeTokens() refuses every earlier token and no later one', async () => {
