@@ -98,7 +98,7 @@ type WhatHappened =
   | (Extract<SubscriptionChange, { kind: 'ended' }> & { readonly at: number })
   | { readonly kind: 'tokens-revoked'; readonly at: number }
 
-/** Events of each kind that are kept. */
+/** Of each kind. */
 const keptEvents = 1_000
 const keptCharacters = 16 * 1024
 
@@ -111,14 +111,13 @@ export class Activity {
   readonly #emitter = new EventEmitter().setMaxListeners(0)
   readonly #lastIds = { event: 0, request: 0, callback: 0 }
 
-  /** Records a request with a cut body. Call the returned function with how it ended. */
+  /** Call the returned function with how it ended. */
   beginRequest(request: Begun<RecordedRequest>): (ended: Partial<RecordedRequest>) => void {
     this.#counts[request.operation]++
     const begun = { ...request, ...this.#begun('request', request.body) }
     return this.#follow((ended) => ({ kind: 'request', request: { ...begun, ...ended } }))
   }
 
-  /** Records a callback in the same way. */
   beginCallback(callback: Begun<RecordedCallback>): (ended: Partial<RecordedCallback>) => void {
     const begun = { ...callback, ...this.#begun('callback', callback.body) }
     return this.#follow((ended) => ({ kind: 'callback', request: { ...begun, ...ended } }))
@@ -141,12 +140,10 @@ export class Activity {
     this.#emitter.emit('changed')
   }
 
-  /** The kept requests, the newest last. */
   get requests(): RecordedRequest[] {
     return this.events.flatMap((event) => (event.kind === 'request' ? [event.request] : []))
   }
 
-  /** The kept callbacks, the newest last. */
   get callbacks(): RecordedCallback[] {
     return this.events.flatMap((event) => (event.kind === 'callback' ? [event.request] : []))
   }

@@ -77,7 +77,7 @@ export interface EmulatorClientOptions {
 export class Emulator {
   /** Base address of the subscription calls: `https://127.0.0.1:<port>`, or with the `host` that was given. */
   readonly baseUrl: string
-  /** Base address of the token endpoint (docs/service.md, Endpoints): the same as `baseUrl`. */
+  /** Base address of the token endpoint: the same as `baseUrl`. */
   readonly authUrl: string
   /** The tenant name in the token endpoint's path. */
   readonly domain: string

@@ -1,6 +1,6 @@
 /** What is open beside the lists: a request, a callback, a subscription or a form. */
 import { parseJson } from '../../shared/validation.js'
-import type { RecordedAnswer, TimeLineEvent } from '../activity.js'
+import type { RecordedAnswer } from '../activity.js'
 import { faultInWords } from '../faults.js'
 import { clock, endReasons, isFailed, toneOf } from '../words.js'
 import { faultForm, guideOf, sendForm } from './forms.js'
@@ -38,9 +38,7 @@ function sentDetails(event: SentEvent, view: View): Html {
   const isActive = emulator.subscriptions.some((each) => each.subscriptionId === subscriptionId)
   const isOneOfSeveral =
     isCallback &&
-    activity.callbacks.some(
-      (each) => each.notificationId === request.notificationId && each.id !== request.id,
-    )
+    activity.callbacks.filter((each) => each.notificationId === request.notificationId).length > 1
   return html`
     <h2>${titleOf(event)}</h2>
     <p>${outcomeOf(request)} <span class="muted">${new Date(startedAt).toISOString().slice(0, 10)} ${clock(startedAt)}</span></p>
@@ -104,9 +102,7 @@ function pairsOf(pairs: Pairs): Html {
 function subscriptionDetails(id: number, view: View): Html {
   const { activity, emulator } = view.host
   const story = activity.events.reverse().filter((event) => subscriptionIdOf(event) === id)
-  const end = story.find(
-    (event): event is Extract<TimeLineEvent, { kind: 'ended' }> => event.kind === 'ended',
-  )
+  const [end] = story.flatMap((event) => (event.kind === 'ended' ? [event] : []))
   const active = emulator.subscriptions.find((each) => each.subscriptionId === id)
   const subscription = active ?? end?.subscription
   if (subscription === undefined)

@@ -27,7 +27,6 @@ export function copyButton(name: string, label: string, kind = ''): Html {
   return html`<a class="button ${kind}" href="copy/${name}" data-copy>${label}</a>`
 }
 
-/** A field that nobody sees. */
 export function hidden(name: string, value: unknown): Html {
   return html`<input type="hidden" name="${name}" value="${value}">`
 }

@@ -54,7 +54,7 @@ export class SubscriptionStore {
     this.#onChange = onChange
   }
 
-  /** Creates a subscription, replaces an identical one, or refuses (rows 1 to 4 of the state table). */
+  /** Rows 1 to 4 of the state table. */
   create(request: SubscriptionRequest): CreateOutcome {
     const existing = this.#firstOverlap(request)
     if (existing !== undefined) {

@@ -66,7 +66,6 @@ function acceptsBasic(
 /** Issues access tokens, JWTs signed with ES256, and verifies them (docs/service.md, Resources). */
 export class TokenIssuer {
   readonly #issuer: string
-  /** For how long a token is valid, exactly. */
   readonly lifetimeSeconds: number
   #keys = newKeys()
 

@@ -2,7 +2,7 @@ import { NotificationClient, type Routes } from 'notification-subscriber'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createPath, routeOf } from '../../support/routes.js'
-import { type Answer, apiAuthorization, create, created, form, send } from '../support.js'
+import { type Answer, apiAuthorization, create, form, send } from '../support.js'
 
 let emulator: Emulator
 beforeAll(async () => {
@@ -118,26 +118,6 @@ describe('the option `routes`: a service whose unsubscribe and update are elsewh
       ['unsubscribe', 1],
       ['unsubscribe', 1],
     ])
-  })
-
-  test('any other path is a 404, and changes nothing', async () => {
-    const routes: Routes = {
-      unsubscribe: { method: 'POST', path: '/end?id={subscriptionId}' },
-      update: { method: 'POST', path: '/change/{subscriptionId}' },
-    }
-    await using emulator = await startEmulator({ routes })
-    const id = await created(emulator, { fields: { token: '1' } })
-    const before = [...emulator.subscriptions]
-    const headers = { authorization: apiAuthorization(emulator), 'content-type': form }
-    for (const { method, path } of [
-      ...[routeOf('unsubscribe', id), routeOf('update', id), { method: 'POST', path: '/end' }],
-      ...[`/end?id=${id}&v=2`, '/change/x'].map((path) => ({ method: 'POST', path })),
-    ]) {
-      expect((await send(emulator, method, path, { headers, body: 'token=2' })).status).toBe(404)
-    }
-    const answer = await send(emulator, 'DELETE', `/end?id=${id}`, { headers })
-    expect([answer.status, answer.headers.allow]).toEqual([405, 'POST'])
-    expect(emulator.subscriptions).toEqual(before)
   })
 
   test.each([

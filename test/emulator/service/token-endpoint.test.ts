@@ -69,7 +69,6 @@ describe('the token endpoint (docs/service.md, Endpoints)', () => {
     const messages: Record<string, string> = {}
     for (const [name, body, contentType] of [
       ['another grant type', 'grant_type=password', form],
-      ['no grant type', '', form],
       ['a field twice', 'grant_type=client_credentials&grant_type=client_credentials', form],
       ['another content type', '{"grant_type":"client_credentials"}', 'application/json'],
     ] as const) {

@@ -71,25 +71,14 @@ export class World {
     return opened.page
   }
 
-  async subscribe(username: string, parameters: Record<string, string> = {}, path = ''): Promise<number> {
-    const { subscriptionId } = await this.client.createSubscription({
-      notificationTypes: ['behavioral'],
-      usernames: [username],
-      callbackUrl: this.callbackUrl + path,
-      parameters,
-    })
-    return subscriptionId
+  async subscribe(username: string, parameters: Record<string, string> = {}): Promise<void> {
+    const wanted = { notificationTypes: ['behavioral'], usernames: [username], parameters } as const
+    await this.client.createSubscription({ ...wanted, callbackUrl: this.callbackUrl })
   }
 
-  async notify(username: string, times = 1): Promise<void> {
-    for (let i = 0; i < times; i++) {
-      await this.emulator.notify({
-        type: 'empathyCueOpened',
-        category: 'behavioral',
-        username,
-        payload: { number: i },
-      })
-    }
+  async notify(username: string): Promise<void> {
+    const about = { type: 'empathyCueOpened', category: 'behavioral', username } as const
+    await this.emulator.notify({ ...about, payload: { number: 0 } })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
