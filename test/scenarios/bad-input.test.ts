@@ -1,8 +1,7 @@
 /** Values of any type, as callers in JavaScript may pass them, are refused before anything is sent, or sent as they are. */
 import fc from 'fast-check'
 import { type FetchLike, NotificationClient, NotificationError, TimeoutError } from 'notification-subscriber'
-import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { baseUrl, credentials, subscription, tokenAnswer, tokenUrl } from '../support/fake-service.js'
 import { tries } from '../support/random-runs.js'
 
@@ -156,52 +155,5 @@ describe('the constructor', () => {
       expectNoLineBreakIn(sent)
     })
     await fc.assert(property, { numRuns: tries(1_000) })
-  })
-
-  test('fromEnv refuses its environment, or makes a client', () => {
-    const names = ['BASE_URL', 'AUTH_URL', 'DOMAIN', 'CLIENT_ID', 'CLIENT_SECRET'].map(
-      (name) => `NOTIFICATION_${name}`,
-    )
-    const env = fc.oneof(
-      anything,
-      fc.dictionary(fc.constantFrom(...names), fc.oneof(nasty, fc.webUrl(), fc.string())),
-    )
-    fc.assert(
-      fc.property(env, fc.option(anything, { nil: undefined }), (env, options) => {
-        try {
-          NotificationClient.fromEnv(any(env), any(options))
-        } catch (error) {
-          expect(error).toMatchObject({ code: 'CONFIGURATION' })
-        }
-      }),
-      { numRuns: tries(500) },
-    )
-  })
-})
-
-describe('the emulator', () => {
-  let emulator: Emulator
-  beforeAll(async () => {
-    emulator = await startEmulator()
-  })
-  afterAll(() => emulator.close())
-
-  test('refuses options, faults and notifications, or takes them', async () => {
-    const property = fc.asyncProperty(anything, anything, anything, async (first, second, third) => {
-      const calls = [
-        // Only what is no object: one with nothing but unknown keys is refused, an empty one starts a server.
-        async () => void (typeof first === 'object' ? undefined : await startEmulator(any(first ?? null))),
-        async () => emulator.injectFault(any(first), any(second), any(third)),
-        async () => emulator.injectFault('create', any(second), { times: any(third) }),
-        async () => void (await emulator.notify(any(first))),
-      ]
-      for (const call of calls) {
-        const [result] = await Promise.allSettled([call()])
-        if (result.status === 'fulfilled') continue
-        expect(['CONFIGURATION', 'INVALID_REQUEST']).toContain(result.reason.code)
-      }
-      emulator.clearFaults()
-    })
-    await fc.assert(property, { numRuns: tries(300) })
   })
 })

@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { tracingChannel } from 'node:diagnostics_channel'
 import { DeliveryReceiver, sampleDelivery } from 'notification-subscriber/webhooks'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
-import { failureOf, refused } from '../support/failure.js'
+import { failureOf } from '../support/failure.js'
 import { type FakeService, fakeService, subscription } from '../support/fake-service.js'
 import { expectNoSecretIn } from '../support/secrets.js'
 
@@ -40,25 +40,10 @@ test('a create: its method, its requests after the token, and the last status; n
   expect(contexts('token')).toEqual([{ status: 200 }])
 })
 
-test('the repeat after a 401 counts as a request', async () => {
-  service.onCall = (_call, count) => new Response(null, { status: count === 1 ? 401 : 204 })
-  const client = service.client()
-  await client.getAccessToken()
-  await client.unsubscribe(7)
-  expect(contexts('call').at(-1)).toEqual({ method: 'unsubscribe', attempts: 2, status: 204 })
-})
-
 test('refused input: no request, and the error', async () => {
   await failureOf(service.client().unsubscribe('x' as never))
   const error = expect.objectContaining({ code: 'INVALID_REQUEST' })
   expect(contexts('call')).toEqual([{ method: 'unsubscribe', attempts: 0, error }])
-})
-
-test('a call that got no answer has no status', async () => {
-  service.onCall = refused
-  await failureOf(service.client({ retry: false }).unsubscribe(7))
-  const error = expect.objectContaining({ code: 'CONNECTION' })
-  expect(contexts('call')).toEqual([{ method: 'unsubscribe', attempts: 1, error }])
 })
 
 test('a refused token: the status of the token endpoint, and the error, in both channels', async () => {
