@@ -100,7 +100,6 @@ export class Disturbances implements Readonly<Record<Disturbance, () => Promise<
     const index = this.#anyPlace()
     await keepers.restart(index)
     await this.#hasBegun(index)
-    keepers.deployments.push({ configuration: keepers.configuration, at: Date.now() })
   }
 
   /** The process has swept, and so has announced its configuration, or found it in the store. */

@@ -70,8 +70,6 @@ export class KeeperProcesses implements AsyncDisposable {
   /** What they wrote on their standard streams, each line with the name of its process. */
   readonly output: string[] = []
   readonly lives: ProcessLife[] = []
-  /** When a process with each newer configuration had begun, in milliseconds since 1970. */
-  readonly deployments: { readonly configuration: number; readonly at: number }[] = []
   /** The configuration that processes are started with from now on. */
   configuration = 1
   kills = 0
