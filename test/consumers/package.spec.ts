@@ -40,24 +40,6 @@ test('it installs its three dependencies and their dependencies only', async () 
   ])
 })
 
-test('a stack trace leads to readable lines of the installed package', async () => {
-  const folder = await project(['stack-trace.mjs', 'stack-trace.cjs'])
-  for (const program of ['stack-trace.mjs', 'stack-trace.cjs']) {
-    const printed = await node(folder, program)
-    const [, file = '', line] =
-      /new NotificationClient \((?:file:\/\/)?(\/[^:]+):(\d+):\d+\)/.exec(printed) ?? []
-    const code = (await readFile(file, 'utf8')).split('\n')
-    expect(code[Number(line) - 1], program).toMatch(/^ +\S+.*(?:validate|Options)/)
-    expect(Math.max(...code.map(({ length }) => length)), file).toBeLessThan(1_000)
-  }
-})
-
-test('no file of code names a source map', async () => {
-  const files = (await publishedFiles()).filter((file) => /\.(js|cjs)$/.test(file))
-  const texts = await Promise.all(files.map((file) => readFile(file, 'utf8')))
-  expect(texts.filter((text) => text.includes('sourceMappingURL'))).toEqual([])
-})
-
 test.each(['uncaught.mjs', 'uncaught.cjs'])(
   'an uncaught error prints less than 3 KB: %s',
   async (program) => {

@@ -1,16 +1,8 @@
 import { join } from 'node:path'
 import ts from 'typescript'
 import { describe, expect, test } from 'vitest'
-import {
-  type CodeBlock,
-  docstringBlocks,
-  examplesWithoutBlock,
-  markdownBlocks,
-  pages,
-  root,
-} from './code-blocks.js'
-import { context } from './context.js'
-import { givenTo, moduleOf, usedName, uses } from './modules.js'
+import { type CodeBlock, docstringBlocks, markdownBlocks, pages, root } from './code-blocks.js'
+import { moduleOf } from './modules.js'
 
 const allBlocks = [...pages.flatMap(markdownBlocks), ...docstringBlocks()]
 const blocks = allBlocks.filter(({ language }) => language === 'ts')
@@ -33,7 +25,6 @@ describe('the code blocks of README.md, of docs/ and of docstrings', () => {
         (language) => !['ts', 'sh', 'text', 'json', 'ini', 'yaml', 'dockerfile'].includes(language),
       ),
     ).toEqual([])
-    expect(examplesWithoutBlock()).toEqual([])
   })
 
   test('compile under the strictest settings of the project', () => {
@@ -44,17 +35,6 @@ describe('the code blocks of README.md, of docs/ and of docstrings', () => {
       expect.stringMatching(/^README\.md:103 .*'subscriptionID' does not exist/),
       expect.stringMatching(/^README\.md:104 .*Cannot find name 'client'/),
     ])
-  })
-
-  test('are given no name that they do not use, nor one that no block has', () => {
-    const blockNames = blocks.map(({ name }) => name)
-    expect(Object.keys(context).filter((name) => !blockNames.includes(name))).toEqual([])
-    const unused = blocks.flatMap((block) =>
-      (givenTo(block) ?? [])
-        .filter((each) => !uses(block, usedName(each)))
-        .map((each) => `${block.name}: ${each}`),
-    )
-    expect(unused).toEqual([])
   })
 })
 

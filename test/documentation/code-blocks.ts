@@ -49,18 +49,6 @@ export function docstringBlocks(): CodeBlock[] {
   )
 }
 
-/** Where an `@example` is not followed by a block at once. */
-export function examplesWithoutBlock(): string[] {
-  return docstrings().flatMap(({ file, name, text }) =>
-    text
-      .split('@example')
-      .slice(1)
-      .some((example) => !/^\n```ts\n/.test(example))
-      ? [`${file}: ${name}`]
-      : [],
-  )
-}
-
 interface Docstring {
   readonly file: string
   readonly line: number

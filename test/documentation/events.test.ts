@@ -106,7 +106,3 @@ test.each(logged)('the page lists the fields of $event', ({ event, fields, hasSp
     expect([...(row?.fields ?? [])].sort()).toEqual([...fields].sort())
   }
 })
-
-test('events are dotted lower-case words', () => {
-  for (const { event } of logged) expect(event).toMatch(/^[a-z]+(?:-[a-z]+)*(?:\.[a-z]+(?:-[a-z]+)*)+$/)
-})

@@ -22,12 +22,7 @@ export function moduleOf(block: CodeBlock): string {
   ].join('; ')
 }
 
-/** The name under which a block uses what it is given. */
-export function usedName(given: string): string {
-  return given.replace(/^type /, '').replace(/^\w+ as /, '')
-}
-
-export function uses(block: CodeBlock, name: string): boolean {
+function uses(block: CodeBlock, name: string): boolean {
   return new RegExp(`\\b${name}\\b`).test(block.code)
 }
 

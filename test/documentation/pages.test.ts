@@ -69,10 +69,6 @@ describe('the tables of the pages', () => {
 })
 
 describe.each(allPages)('%s', (page) => {
-  test('has no marker of a merge conflict', () => {
-    expect(textOf(page).match(/^(?:<{7}|\|{7}|={7}|>{7})(?: .*)?$/gm)).toBeNull()
-  })
-
   test('links to files that exist', () => {
     const links = [...proseOf(page).matchAll(/\]\((?!https?:)([^)#]+)\)/g)].map(([, link = '']) => link)
     expect(links.filter((link) => !existsSync(join(root, dirname(page), link)))).toEqual([])
