@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { readdir } from 'node:fs/promises'
 import { request } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
-import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
 import { NotificationClient } from 'notification-subscriber'
 import { startEmulator } from 'notification-subscriber/emulator'
@@ -237,25 +236,6 @@ describe('examples that listen until Ctrl-C', () => {
     const headers = await madeSecret(receiver)
     expect(await receiver.post('/', { ...delivery, headers })).toBe(204)
     await worker.line(/^Done: n1$/)
-  })
-
-  test('the worker repeats a job that failed often within ten minutes', async () => {
-    await using redis = await RedisServer.start()
-    const connection = new Redis(redis.url, { maxRetriesPerRequest: null })
-    const queue = new Queue('notifications', { connection })
-    // A job that cannot be worked on, as after so many failures.
-    const options = { attempts: 1_000, backoff: { type: 'custom' } }
-    for (const failures of [3, 12, 25, 100]) {
-      const { id } = await queue.add('lowEnergyAgentOpened', undefined, options)
-      await connection.hset(`bull:notifications:${id}`, 'atm', failures)
-    }
-    await using worker = project.start('spool-to-bullmq-worker.mts', { REDIS_URL: redis.url })
-    await eventually(async () => expect(await queue.getDelayedCount()).toBe(4))
-    const delays = (await queue.getDelayed()).map(({ delay }) => delay).sort((a, b) => a - b)
-    expect(delays).toEqual([8_000, 600_000, 600_000, 600_000])
-    expect(await worker.interrupt()).toBe(0)
-    await queue.close()
-    connection.disconnect()
   })
 
   test('metrics-prometheus.mts has counters and gauges that a scrape reads', async () => {

@@ -1,7 +1,7 @@
 /** `npm pack` and `npm publish` in a clone: no package without `dist` comes about. */
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, mkdir, readdir, writeFile } from 'node:fs/promises'
+import { cp, readdir } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -33,19 +33,6 @@ test('npm pack without a build fails, and leaves no package', async () => {
   await using folder = await clone()
   await expect(folder.npm('pack')).rejects.toThrow('ENOENT')
   expect(await tarballsIn(folder.path)).toEqual([])
-})
-
-test('npm pack takes what was built, and no earlier package', async () => {
-  await using folder = await clone()
-  await mkdir(join(folder.path, 'dist'))
-  await writeFile(join(folder.path, 'dist/index.js'), '')
-  for (let round = 0; round < 2; round += 1) await folder.npm('pack')
-  const [tarball = '', ...others] = await tarballsIn(folder.path)
-  expect(others).toEqual([])
-  const { stdout } = await run('tar', ['-tzf', join(folder.path, tarball)])
-  expect(stdout.trim().split('\n').toSorted()).toEqual(
-    ['LICENSE', 'README.md', 'dist/index.js', 'package.json'].map((file) => `package/${file}`),
-  )
 })
 
 test('npm publish is refused before anything is sent', async () => {

@@ -7,7 +7,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
 import { Agent, request } from 'undici'
 import { createLoopbackCertificate } from '../../../src/emulator/https/certificate.js'
 import { freePort } from '../../support/listen.js'
@@ -87,7 +86,7 @@ export class KeycloakServer implements AsyncDisposable {
     const [https, http, management] = await Promise.all([freePort(), freePort(), freePort()])
     const server = new KeycloakServer(folder, ca, { https, http, management })
     try {
-      await server.restart()
+      await server.#run()
       return server
     } catch (error) {
       await server[Symbol.asyncDispose]()
@@ -95,15 +94,13 @@ export class KeycloakServer implements AsyncDisposable {
     }
   }
 
-  /** Starts it again on the same port with what it had stored; resolves when it answers. */
-  async restart(): Promise<void> {
-    await this.stop()
+  /** Resolves when it answers. */
+  async #run(): Promise<void> {
     const { https, http, management } = this.#ports
     const child = spawn(
       join(this.#folder, 'bin/kc.sh'),
       [
         'start-dev',
-        // What it has already is not imported again.
         '--import-realm',
         '--http-relative-path=/auth',
         '--http-host=127.0.0.1',
@@ -136,27 +133,13 @@ export class KeycloakServer implements AsyncDisposable {
     }
   }
 
-  /** Ends it; connections break and new ones are refused. */
-  async stop(): Promise<void> {
-    const child = this.#process
-    this.#process = undefined
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
-    const exited = once(child, 'exit')
-    killGroup(child)
-    await exited
-  }
-
-  /** Checks a token as a service does that trusts this realm. Throws what `jose` says of a token that is not valid. */
-  async verify(realm: string, token: string): Promise<void> {
-    const keys = await request(`${this.authUrl}/auth/realms/${realm}/protocol/openid-connect/certs`, {
-      dispatcher: this.#agent,
-    })
-    const issuer = `${this.authUrl}/auth/realms/${realm}`
-    await jwtVerify(token, createLocalJWKSet((await keys.body.json()) as JSONWebKeySet), { issuer })
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.stop()
+    const child = this.#process
+    if (child?.exitCode === null && child.signalCode === null) {
+      const exited = once(child, 'exit')
+      killGroup(child)
+      await exited
+    }
     await this.#agent.destroy()
     await rm(this.#folder, { recursive: true, force: true })
   }
