@@ -1,7 +1,7 @@
 /** One way to read a callback's body, measured alone. */
 
 import { parseDelivery } from '../../../dist/webhooks/index.js'
-import { delivery, verdicts } from '../deliveries.js'
+import { delivery } from '../deliveries.js'
 import { type Cost, costOf } from '../measure.js'
 import { serve } from '../processes.js'
 import { compiledAjv, zodDelivery } from '../validators.js'
@@ -31,10 +31,9 @@ function checked(isValid: (value: unknown) => boolean): Parse {
 const name = process.argv[2] as Parser
 const parse = parsers[name]()
 
-if (name !== 'JSON.parse') {
-  for (const [body, isDelivery] of verdicts) {
-    if (isAccepted(body) !== isDelivery) throw new Error(`${name} has another verdict on ${body}`)
-  }
+parse(delivery)
+if (name !== 'JSON.parse' && isAccepted(delivery.replace('"idx":0', '"idx":0.5'))) {
+  throw new Error(`${name} accepts what is no delivery`)
 }
 
 function isAccepted(body: string): boolean {
