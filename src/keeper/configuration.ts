@@ -23,28 +23,25 @@ const storedSchema = z.object({
 })
 const storeKey = 'configuration'
 
-interface Needs {
-  readonly problems: Problems
-  readonly processes: Processes
-  readonly store: KeeperStore
-  readonly users: Users
-}
-
 export class Configuration {
   readonly spec: Spec
   /** Parameters and headers. */
   readonly values: UpdateSubscriptionParametersInput
-  readonly #needs: Needs
   #isSuperseded = false
   #generation = 0
   /** The newest generation that this process has read or written. */
   #newest = 0
   #hash: { readonly of: string; readonly value: Promise<string> } | undefined
 
-  constructor({ callbackUrl, headers, notificationTypes, parameters }: ResolvedOptions, needs: Needs) {
+  constructor(
+    { callbackUrl, headers, notificationTypes, parameters }: ResolvedOptions,
+    private readonly store: KeeperStore,
+    private readonly processes: Processes,
+    private readonly users: Users,
+    private readonly problems: Problems,
+  ) {
     this.values = { parameters, headers }
     this.spec = specOf(notificationTypes, String(callbackUrl))
-    this.#needs = needs
   }
 
   /** The newest generation that this process has used, also while another one supersedes it; 0 before the first. */
@@ -58,15 +55,14 @@ export class Configuration {
   }
 
   /** Checks whether this configuration is the newest, or makes it the newest. @throws StoreFailure */
-  readonly synchronize = pMemoize(() => this.#needs.store.untilStored(storeKey, () => this.#synchronize()), {
+  readonly synchronize = pMemoize(() => this.store.untilStored(storeKey, () => this.#synchronize()), {
     cache: false,
   })
 
   /** @returns whether the store holds the newest configuration */
   async #synchronize(): Promise<boolean> {
-    const { problems, processes, store } = this.#needs
     const isSuperseded = this.#isSuperseded
-    const { text, value: stored } = await store.read(storeKey, storedSchema)
+    const { text, value: stored } = await this.store.read(storeKey, storedSchema)
     const found = stored?.generation ?? 0
     // After a loss the store may hold a configuration from before the newest one.
     const isNewest = found >= this.#newest
@@ -77,12 +73,12 @@ export class Configuration {
     }
     const isStarting = this.#generation === 0
     const mayWriteAgain = !isStarting && !isSuperseded && (!isNewest || stored === undefined)
-    const mayReturn = isSuperseded && processes.areNewerGone
+    const mayReturn = isSuperseded && this.processes.areNewerGone
     if (!isStarting && !mayWriteAgain && !mayReturn) {
-      if (!isSuperseded) processes.noteNewer()
+      if (!isSuperseded) this.processes.noteNewer()
       this.#newest = Math.max(this.#newest, found)
       this.#isSuperseded = true
-      problems.begin('SUPERSEDED', newerMessage)
+      this.problems.begin('SUPERSEDED', newerMessage)
       return true
     }
     // A starting process has the newest configuration. If every process with a newer one is gone, this one comes back.
@@ -90,20 +86,19 @@ export class Configuration {
     const generation = mayWriteAgain ? this.#generation : next
     const salt = randomBytes(16).toString('base64url')
     const written = { generation, salt, hash: await this.#hashOf(salt) }
-    if (!(await store.compareAndSet(storeKey, text, JSON.stringify(written)))) return false
+    if (!(await this.store.compareAndSet(storeKey, text, JSON.stringify(written)))) return false
     const isLost = text === undefined || stored !== undefined
-    if (mayWriteAgain && isLost) problems.reportOnce('STORE', lossMessage, 'loss')
+    if (mayWriteAgain && isLost) this.problems.reportOnce('STORE', lossMessage, 'loss')
     this.#follow(generation)
     return true
   }
 
   #follow(generation: number): void {
-    const { problems, users } = this.#needs
     const isNew = generation !== this.#generation || this.#isSuperseded
     this.#isSuperseded = false
     this.#generation = this.#newest = generation
-    problems.resolve('SUPERSEDED')
-    if (isNew) users.markAllDue()
+    this.problems.resolve('SUPERSEDED')
+    if (isNew) this.users.markAllDue()
   }
 
   /** Slow, so that a leaked store does not help to guess a token; so computed once per salt and values. */

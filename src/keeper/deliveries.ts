@@ -1,4 +1,5 @@
 /** Deliveries prove known subscriptions. Deliveries of unknown subscriptions are a `STRAY`. */
+import type { ResolvedOptions } from './options.js'
 import type { Problems } from './reporter.js'
 import { deliveryLagMs, jitter, minute, now } from './timing.js'
 import type { Users } from './users.js'
@@ -8,55 +9,48 @@ const memoryMs = 60 * minute
 /** The most ids that are remembered: more ids are forged. */
 const maxUnknown = 1_000
 
-interface Needs {
-  readonly problems: Problems
-  readonly reportStrays: boolean
-  readonly sweepIntervalMs: number
-  readonly users: Users
-}
-
 export class Deliveries {
-  readonly #needs: Needs
   readonly #unknown = new Map<number, { firstSince: number; lastSince: number }>()
 
-  constructor(needs: Needs) {
-    this.#needs = needs
-  }
+  constructor(
+    private readonly options: Pick<ResolvedOptions, 'reportStrays' | 'sweepIntervalMs'>,
+    private readonly users: Users,
+    private readonly problems: Problems,
+  ) {}
 
   /** Records a delivery at almost no cost: the queue does the rest. */
   observe(id: number, isWatching: boolean): void {
-    const { problems, reportStrays, sweepIntervalMs, users } = this.#needs
-    const user = users.byId.get(id)
+    const { reportStrays, sweepIntervalMs } = this.options
+    const user = this.users.byId.get(id)
     if (user === undefined) {
       // The command line's `check` delivers with the id 0, which no subscription has.
-      const mayBeStray = Number.isSafeInteger(id) && id !== 0 && !users.byId.has(id)
+      const mayBeStray = Number.isSafeInteger(id) && id !== 0 && !this.users.byId.has(id)
       if (!isWatching || !reportStrays || !mayBeStray) return
       const unknown = this.#unknown.get(id) ?? { firstSince: now(), lastSince: now() }
       unknown.lastSince = now()
       if (this.#unknown.size < maxUnknown) this.#unknown.set(id, unknown)
       return
     }
-    if (!users.noteDelivery(user, id)) return
-    problems.removeUser(user.username, ['RECEIVER_SUSPECTED'])
+    if (!this.users.noteDelivery(user, id)) return
+    this.problems.removeUser(user.username, ['RECEIVER_SUSPECTED'])
     const { provenAt = 0, restores = 0 } = user.record ?? {}
     // Other processes must learn of a proof before their own is due.
     const isOld = Date.now() - deliveryLagMs - provenAt >= sweepIntervalMs / 2
-    if (restores > 0 || isOld) users.markDue(user)
+    if (restores > 0 || isOld) this.users.markDue(user)
   }
 
   /** Reports unknown subscriptions. @param areRecordsRead - while they are not, every new subscription is unknown */
   reportStrays(areRecordsRead: boolean): void {
-    const { problems, sweepIntervalMs, users } = this.#needs
     // Every record was read in this time: another process may have made the subscription. Late deliveries of a subscription
     // that was replaced end sooner.
-    const patienceMs = sweepIntervalMs * (1 + jitter)
+    const patienceMs = this.options.sweepIntervalMs * (1 + jitter)
     for (const [id, unknown] of this.#unknown) {
       if (!areRecordsRead) unknown.firstSince = now()
-      if (users.byId.has(id) || now() - unknown.lastSince > memoryMs) {
+      if (this.users.byId.has(id) || now() - unknown.lastSince > memoryMs) {
         this.#unknown.delete(id)
-        problems.resolve('STRAY', id)
+        this.problems.resolve('STRAY', id)
       } else if (unknown.lastSince - unknown.firstSince >= patienceMs) {
-        problems.begin('STRAY', strayMessage(id), { about: id, subscriptionId: id })
+        this.problems.begin('STRAY', strayMessage(id), { about: id, subscriptionId: id })
       }
     }
   }

@@ -36,15 +36,7 @@ interface Outage {
   readonly nextFrom: number
 }
 
-interface Needs {
-  readonly configuration: Configuration
-  readonly problems: Problems
-  readonly processes: Processes
-  readonly store: KeeperStore
-}
-
 export class Limiter {
-  readonly #needs: Needs
   readonly #concurrency: number
   readonly #spacingMs: number
   readonly #waiting: (() => void)[] = []
@@ -54,8 +46,13 @@ export class Limiter {
   /** When the next request may leave; monotonic. */
   #nextFrom = 0
 
-  constructor({ concurrency, maxRequestsPerSecond }: ResolvedOptions, needs: Needs) {
-    this.#needs = needs
+  constructor(
+    { concurrency, maxRequestsPerSecond }: ResolvedOptions,
+    private readonly store: KeeperStore,
+    private readonly processes: Processes,
+    private readonly configuration: Configuration,
+    private readonly problems: Problems,
+  ) {
     this.#concurrency = concurrency
     this.#spacingMs = 1_000 / maxRequestsPerSecond
   }
@@ -66,10 +63,9 @@ export class Limiter {
 
   /** What prevents a request now. @param others - requests in flight, without that one if it has entered */
   obstacle(run: Run, others = this.#inFlight): Obstacle | undefined {
-    const { configuration, store } = this.#needs
     if (run.isStopped) return { kind: 'stopped', error: new Error(stoppedMessage), againMs: lookMs }
-    if (store.isFailing) return { kind: 'store-down', error: new Error(storeMessage), againMs: 0 }
-    if (configuration.isSuperseded)
+    if (this.store.isFailing) return { kind: 'store-down', error: new Error(storeMessage), againMs: 0 }
+    if (this.configuration.isSuperseded)
       return { kind: 'superseded', error: new Error(supersededMessage), againMs: lookMs }
     const outage = this.#outage
     // In an outage one request at a time tests the service.
@@ -85,7 +81,7 @@ export class Limiter {
     else await new Promise<void>((resolve) => this.#waiting.push(resolve))
     const leavesFrom = Math.max(now(), this.#nextFrom)
     // The rate is of all processes together; an eighth less for each other one, because their requests may coincide.
-    const { count } = this.#needs.processes
+    const { count } = this.processes
     if (!run.isStopped) this.#nextFrom = leavesFrom + this.#spacingMs * (count + (count - 1) / 8)
     // In short waits, so that a low rate does not hold up a stop.
     while (!run.isStopped && leavesFrom > now()) await delay(Math.min(1_000, Math.ceil(leavesFrom - now())))
@@ -107,11 +103,10 @@ export class Limiter {
   }
 
   succeeded(): void {
-    const { problems } = this.#needs
     this.#failedInARow.clear()
     this.#outage = undefined
-    problems.resolve('CREDENTIALS')
-    problems.resolve('SERVICE')
+    this.problems.resolve('CREDENTIALS')
+    this.problems.resolve('SERVICE')
   }
 
   /** @param userCount - with fewer users than three, all of them make an outage */
@@ -121,7 +116,6 @@ export class Limiter {
     sentSince: number,
     userCount: number,
   ): void {
-    const { problems } = this.#needs
     // Nothing was sent, so the service's state is unknown.
     if (kind !== 'credentials' && kind !== 'service' && kind !== 'refused') return
     if (this.#outage === undefined) {
@@ -134,8 +128,8 @@ export class Limiter {
     const nextFrom = now() + retryWaitMs(failures, retryAfterMs)
     this.#outage = { error, failures, failedSince: now(), nextFrom }
     const message = `${outageMessages[kind]} ${testMessage} The last error: ${excerpt(wholeMessageOf(error), 500)}`
-    problems.resolve(kind === 'credentials' ? 'SERVICE' : 'CREDENTIALS')
-    problems.begin(kind === 'credentials' ? 'CREDENTIALS' : 'SERVICE', message, { error })
+    this.problems.resolve(kind === 'credentials' ? 'SERVICE' : 'CREDENTIALS')
+    this.problems.begin(kind === 'credentials' ? 'CREDENTIALS' : 'SERVICE', message, { error })
   }
 }
 

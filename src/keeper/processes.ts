@@ -4,7 +4,7 @@
  * may come back.
  */
 import * as z from 'zod'
-import type { KeeperStore } from './keeper-store.js'
+import { type KeeperStore, quickHash } from './keeper-store.js'
 import { countSchema } from './rules/record.js'
 import { longAgo, now } from './timing.js'
 
@@ -18,7 +18,6 @@ const lifeMs = 90_000
 const longestBlinkMs = 30_000
 
 export class Processes {
-  readonly #store: KeeperStore
   readonly #id = (Math.random() * 2 ** 53).toString(36)
   /** 0: this process has not begun, or has left. */
   #count = 0
@@ -30,9 +29,7 @@ export class Processes {
   /** The processes that share the work, this one included. */
   #sharers: readonly string[] = [this.#id]
 
-  constructor(store: KeeperStore) {
-    this.#store = store
-  }
+  constructor(private readonly store: KeeperStore) {}
 
   /** How many processes share the work. */
   get count(): number {
@@ -60,23 +57,23 @@ export class Processes {
   async leave(): Promise<void> {
     if (this.#count === 0) return
     this.#count = 0
-    await this.#store.untilStored(storeKey, () => this.#write(undefined))
+    await this.store.untilStored(storeKey, () => this.#write(undefined))
   }
 
   /** Counts up, and looks at the others. @throws StoreFailure */
   async beat(generation: number): Promise<void> {
-    await this.#store.untilStored(storeKey, () => this.#write({ count: this.#count + 1, generation }))
+    await this.store.untilStored(storeKey, () => this.#write({ count: this.#count + 1, generation }))
     const sharers = this.#living().filter(([, other]) => other.generation === generation)
     this.#sharers = [this.#id, ...sharers.map(([id]) => id)]
   }
 
   /** @param own - `undefined`: this process leaves */
   async #write(own: Stored[string] | undefined): Promise<boolean> {
-    const { text, value = {} } = await this.#store.read(storeKey, storedSchema)
+    const { text, value = {} } = await this.store.read(storeKey, storedSchema)
     this.#see(value, own?.generation ?? 0)
     const living = this.#living().map(([id, { count, generation }]) => [id, { count, generation }])
     if (own !== undefined) living.push([this.#id, own])
-    if (!(await this.#store.compareAndSet(storeKey, text, JSON.stringify(Object.fromEntries(living)))))
+    if (!(await this.store.compareAndSet(storeKey, text, JSON.stringify(Object.fromEntries(living)))))
       return false
     this.#count = own?.count ?? 0
     return true
@@ -97,13 +94,4 @@ export class Processes {
   #living() {
     return [...this.#others].filter(([, { changedSince }]) => now() - changedSince < lifeMs)
   }
-}
-
-/** A plain hash of 32 bits: `node:crypto` takes 20 times as long, which matters with 100,000 names. */
-export function quickHash(text: string): number {
-  let hash = 0
-  for (let index = 0; index < text.length; index++)
-    hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193)
-  hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b)
-  return (hash ^ (hash >>> 13)) >>> 0
 }

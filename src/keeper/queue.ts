@@ -1,22 +1,18 @@
 /** Reconciles users when they are due, while the watch or a sweep runs. A sweep is a set of users, and ends with the last one. */
 import pMemoize from 'p-memoize'
 import { settlesWithin } from '../shared/waits.js'
-import type { Configuration } from './configuration.js'
-import type { Deliveries } from './deliveries.js'
-import { type KeeperStore, StoreFailure } from './keeper-store.js'
-import { type Limiter, type Obstacle, Run } from './limiter.js'
-import type { Processes } from './processes.js'
-import type { Ending, Outcome } from './reconcile.js'
-import type { Reporter } from './reporter.js'
+import { StoreFailure } from './keeper-store.js'
+import { type Obstacle, Run } from './limiter.js'
+import type { Parts } from './parts.js'
+import { type Ending, Reconciliation } from './reconcile.js'
 import { isFailure } from './request.js'
-import type { RosterReader, RosterRequest } from './roster.js'
+import type { RosterRequest } from './roster.js'
 import { restoreLeftMs } from './rules/record.js'
 import { type Counted, type OnProgress, Sweep } from './sweep.js'
 import {
   calmAfterEndMs,
   delay,
   longAgo,
-  longestWorkMs,
   lookMs,
   minute,
   now,
@@ -27,7 +23,7 @@ import {
   supersededLookMs,
   sweepPatienceMs,
 } from './timing.js'
-import type { User, Users } from './users.js'
+import type { User } from './users.js'
 
 const tickMs = 1_000
 /** If no tick came for this long, the process was suspended, or the machine slept. */
@@ -42,28 +38,12 @@ export interface SweepRequest extends RosterRequest {
   readonly provenSince: number
 }
 
-interface Needs {
-  readonly concurrency: number
-  readonly sweepIntervalMs: number
-  readonly configuration: Configuration
-  readonly deliveries: Deliveries
-  readonly limiter: Limiter
-  readonly processes: Processes
-  readonly reconcile: (user: User, run: Run) => Promise<Outcome>
-  readonly reporter: Reporter
-  readonly roster: RosterReader
-  readonly store: KeeperStore
-  readonly users: Users
-}
-
 export class Queue {
-  readonly #needs: Needs
   /** Everything that a stop waits for. */
-  readonly #inFlight = new Set<Promise<void>>()
-  readonly #background = new Set<Promise<unknown>>()
-  readonly #sweepCalls = new Set<Promise<unknown>>()
-  /** The sweeps that wait for users. */
+  readonly #working = new Set<Promise<unknown>>()
   readonly #sweeps = new Set<Sweep>()
+  /** How many users are reconciled now. */
+  #inFlight = 0
   /** Users who were due when it was made, the next one last. */
   #batch: User[] = []
   #isWatching = false
@@ -78,15 +58,12 @@ export class Queue {
   #synchronizationDueFrom = longAgo
   #lastEndSince = longAgo
   #downSince = Number.POSITIVE_INFINITY
-  #workedSince = longAgo
 
-  constructor(needs: Needs) {
-    this.#needs = needs
-  }
+  constructor(private readonly parts: Parts) {}
 
   /** A delivery has arrived. */
   observe(subscriptionId: number): void {
-    if (!this.#hasJustWoken) this.#needs.deliveries.observe(subscriptionId, this.#isWatching)
+    if (!this.#hasJustWoken) this.parts.deliveries.observe(subscriptionId, this.#isWatching)
   }
 
   /** Whether the process stood still until less than two ticks ago: what arrives now may be old. */
@@ -98,7 +75,7 @@ export class Queue {
   watch(sweep: () => Promise<unknown>): void {
     if (this.#isWatching) return
     this.#isWatching = true
-    this.#needs.roster.postpone(this.#needs.sweepIntervalMs)
+    this.parts.roster.postpone(this.parts.options.sweepIntervalMs)
     this.#inBackground(sweep)
     this.#startTicking()
   }
@@ -107,33 +84,35 @@ export class Queue {
   async stop(): Promise<void> {
     const run = this.#run
     run.isStopped = true
-    this.#inBackground(() => this.#needs.processes.leave())
+    this.#inBackground(() => this.parts.processes.leave())
     this.#isWatching = false
     this.#endBlockedSweeps()
-    const ended = Promise.allSettled([...this.#inFlight, ...this.#sweepCalls, ...this.#background])
+    const ended = Promise.allSettled(this.#working)
     if (!(await settlesWithin(stopTimeoutMs, ended))) {
       run.requests.abort(new Error(unansweredMessage))
       // What still hangs is a store, a client or a roster of the user.
       await settlesWithin(stopGraceMs, ended)
     }
-    this.#sweepCalls.clear()
+    this.#sweeps.clear()
     this.#stopTicking()
     if (this.#run === run) this.#run = new Run()
   }
 
   /** Reads configuration and roster, and reconciles every user once. */
-  sweep(request: SweepRequest, onProgress: OnProgress): Promise<Counted> {
-    const call = this.#sweep(request, this.#run, onProgress).finally(() => {
-      this.#sweepCalls.delete(call)
-      this.#stopTicking()
-    })
-    this.#sweepCalls.add(call)
+  async sweep(request: SweepRequest, onProgress: OnProgress): Promise<Counted> {
+    const sweep = new Sweep(request.provenSince, onProgress)
+    this.#sweeps.add(sweep)
     this.#startTicking()
-    return call
+    try {
+      return await this.#tracked(this.#sweep(sweep, request, this.#run))
+    } finally {
+      this.#sweeps.delete(sweep)
+      this.#stopTicking()
+    }
   }
 
-  async #sweep(request: SweepRequest, run: Run, onProgress: OnProgress): Promise<Counted> {
-    const { roster, users } = this.#needs
+  async #sweep(sweep: Sweep, request: SweepRequest, run: Run): Promise<Counted> {
+    const { roster, users } = this.parts
     const error = await this.#prepare(request, run)
     if (error !== undefined) {
       // Read again as soon as the store works.
@@ -141,23 +120,20 @@ export class Queue {
       const asked = request.wantsNone || run.isStopped ? undefined : await roster.ask()
       const names = [...(asked ?? users.all.keys())]
       const failed = names.map((username) => ({ username, error }))
-      const wanted = request.wantsNone ? 0 : names.length
-      return { wanted, active: 0, created: 0, restored: 0, removed: 0, failed }
+      return { ...sweep.report(), wanted: request.wantsNone ? 0 : names.length, failed }
     }
-    const sweep = new Sweep(users.all.values(), request.provenSince, onProgress)
-    this.#sweeps.add(sweep)
-    users.markAllDue(sweep.provenSince)
+    sweep.begin(users.all.values())
+    users.markAllDue(request.provenSince)
     // To mark and to collect all users are long work each.
-    await this.#pause()
+    await delay(0)
     this.#advance()
     await sweep.ended
-    this.#sweeps.delete(sweep)
     return sweep.report()
   }
 
   /** Reads configuration and roster. @returns the reason if no user can be reconciled */
   async #prepare(request: SweepRequest, run: Run): Promise<unknown> {
-    const { limiter, roster } = this.#needs
+    const { limiter, roster } = this.parts
     const patientUntil = now() + sweepPatienceMs
     for (;;) {
       try {
@@ -173,7 +149,7 @@ export class Queue {
   }
 
   #endBlockedSweeps(): void {
-    const { limiter, store } = this.#needs
+    const { limiter, store } = this.parts
     const obstacle = limiter.obstacle(this.#run)
     const isDown = store.isFailing || limiter.outage !== undefined
     this.#downSince = isDown ? Math.min(this.#downSince, now()) : Number.POSITIVE_INFINITY
@@ -192,7 +168,7 @@ export class Queue {
   }
 
   #stopTicking(): void {
-    if (this.#isWatching || this.#sweepCalls.size > 0) return
+    if (this.#isWatching || this.#sweeps.size > 0) return
     clearTimeout(this.#timer)
     this.#timer = undefined
   }
@@ -201,7 +177,7 @@ export class Queue {
     this.#timer = setTimeout(() => this.#tick(), tickMs)
     this.#tickedBeforeAt = this.#tickedAt
     this.#tickedAt = Date.now()
-    if (this.#hasJustWoken) this.#needs.users.markAllDue(now())
+    if (this.#hasJustWoken) this.parts.users.markAllDue(now())
     this.#lookAround()
     this.#advance()
   }
@@ -214,7 +190,7 @@ export class Queue {
 
   /** Tests a store that fails; otherwise looks at the configuration and the other processes, and reads the roster. */
   #lookAround(): void {
-    const { configuration, deliveries, limiter, roster, store } = this.#needs
+    const { configuration, deliveries, limiter, roster, store } = this.parts
     if (store.isFailing) {
       if (now() < this.#storeDueFrom) return
       this.#storeDueFrom = now() + storeTimeoutMs
@@ -231,26 +207,29 @@ export class Queue {
   }
 
   async #synchronize(): Promise<void> {
-    const { configuration, processes } = this.#needs
+    const { configuration, processes } = this.parts
     await configuration.synchronize()
     await processes.beat(configuration.generation)
   }
 
   /** Failures of the store have their own report. */
   #inBackground(work: () => Promise<unknown>): void {
-    const working: Promise<unknown> = work()
-      .catch((err: unknown) => {
-        if (err instanceof StoreFailure) return
-        const message = 'A bug of the keeper stopped some work: please report it'
-        this.#needs.reporter.log('error', { event: 'keeper.broken', err }, message)
-      })
-      .finally(() => this.#background.delete(working))
-    this.#background.add(working)
+    const working = work().catch((err: unknown) => {
+      if (err instanceof StoreFailure) return
+      const message = 'A bug of the keeper stopped some work: please report it'
+      this.parts.reporter.log('error', { event: 'keeper.broken', err }, message)
+    })
+    void this.#tracked(working)
+  }
+
+  #tracked<Result>(work: Promise<Result>): Promise<Result> {
+    this.#working.add(work)
+    return work.finally(() => this.#working.delete(work))
   }
 
   /** Users without a subscription come first, and among them those for whom this process is the first. */
   #collect(): void {
-    const { processes, users } = this.#needs
+    const { processes, users } = this.parts
     const ranks: User[][] = [[], [], [], []]
     for (const user of users.all.values()) {
       if (!isDue(user)) continue
@@ -261,30 +240,25 @@ export class Queue {
   }
 
   #beginDue(): void {
-    const { concurrency, limiter } = this.#needs
-    const room = () => (limiter.outage === undefined ? usersPerRequest * concurrency : 1)
-    while (this.#timer && limiter.obstacle(this.#run) === undefined && this.#inFlight.size < room()) {
+    const { limiter, options } = this.parts
+    const room = () => (limiter.outage === undefined ? usersPerRequest * options.concurrency : 1)
+    while (this.#timer && limiter.obstacle(this.#run) === undefined && this.#inFlight < room()) {
       const user = this.#next()
       if (user === undefined) return
-      const working = this.#work(user).finally(() => {
-        this.#inFlight.delete(working)
-        // A test of an outage may have sent nothing: the next one waits for the next tick.
-        if (limiter.outage === undefined) this.#beginDue()
-      })
-      this.#inFlight.add(working)
+      this.#inBackground(() => this.#work(user))
     }
   }
 
   #next(): User | undefined {
     for (let user = this.#batch.pop(); user !== undefined; user = this.#batch.pop()) {
-      if (this.#needs.users.all.get(user.username) === user && isDue(user)) return user
+      if (this.parts.users.all.get(user.username) === user && isDue(user)) return user
     }
-    return this.#needs.limiter.outage && this.#outageTester()
+    return this.parts.limiter.outage && this.#outageTester()
   }
 
   /** A user for whom a request may be sent at once, also if none is due: those who are due may all be refused. */
   #outageTester(): User | undefined {
-    for (const user of this.#needs.users.all.values()) {
+    for (const user of this.parts.users.all.values()) {
       const { isWanted, record } = user
       const maySend = record === undefined || (!record.claim && restoreLeftMs(record, Date.now()) === 0)
       // After a failure the user keeps to the schedule: the client may refuse the name.
@@ -294,30 +268,28 @@ export class Queue {
   }
 
   async #work(user: User): Promise<void> {
-    const { reconcile, users } = this.#needs
+    const { limiter, users } = this.parts
     const run = this.#run
+    this.#inFlight++
     users.begin(user)
-    if (now() - this.#workedSince > longestWorkMs) await this.#pause()
-    const outcome = await reconcile(user, run)
+    await this.#pause()
+    const outcome = await new Reconciliation(this.parts, user, run).reconcile()
     this.#noteEnding(user, outcome.ending)
     const leftMs = Math.max(0, user.dueFrom - now())
     for (const sweep of this.#sweeps) sweep.note(user, outcome, leftMs)
     if (outcome.gaps.some(({ cause }) => cause === 'ended')) this.#noteEnd()
     if (outcome.ending.kind === 'removed' && !user.isWanted) users.forget(user)
+    this.#inFlight--
+    // A test of an outage may have sent nothing: the next one waits for the next tick.
+    if (limiter.outage === undefined) this.#beginDue()
   }
 
-  /** One pause for all waiting users: with one pause each, they would run one after the other without a pause. */
-  readonly #pause = pMemoize(
-    async () => {
-      await delay(0)
-      this.#workedSince = now()
-    },
-    { cache: false },
-  )
+  /** For the process' timers and sockets: store and client may answer at once. All users who wait share a pause. */
+  readonly #pause = pMemoize(() => delay(0), { cache: false })
 
   /** Counts failures, and decides when the user is due again. */
   #noteEnding(user: User, ending: Ending): void {
-    const { reporter, users } = this.#needs
+    const { reporter, users } = this.parts
     const { failures, refusals, username } = user
     if (!isFailure(ending)) {
       const { againMs, kind } = ending
@@ -338,8 +310,8 @@ export class Queue {
 
   /** One ended subscription suggests more: every user is proven again. */
   #noteEnd(): void {
-    const { sweepIntervalMs, users } = this.#needs
-    const isFirst = now() - this.#lastEndSince >= Math.max(calmAfterEndMs, sweepIntervalMs)
+    const { options, users } = this.parts
+    const isFirst = now() - this.#lastEndSince >= Math.max(calmAfterEndMs, options.sweepIntervalMs)
     this.#lastEndSince = now()
     if (isFirst && this.#isWatching) users.markAllDue(now())
   }

@@ -2,13 +2,11 @@
 import { randomUUID } from 'node:crypto'
 import { InvalidRequestError } from '../errors.js'
 import { messageOf } from '../shared/text.js'
-import type { Configuration } from './configuration.js'
 import { StoreFailure } from './keeper-store.js'
-import type { Limiter, Obstacle, Run } from './limiter.js'
-import { namesOf, type ResolvedOptions } from './options.js'
-import type { Reporter } from './reporter.js'
+import type { Obstacle, Run } from './limiter.js'
+import { namesOf } from './options.js'
+import type { Parts } from './parts.js'
 import { type Failure, isFailure, sendRequest } from './request.js'
-import type { Routes } from './routes.js'
 import { apply, type Reply } from './rules/apply.js'
 import { decide, type Facts, isRequest, type Learnt, type PlannedRequest } from './rules/decide.js'
 import { absorb, assumeEffect, newRecord, restoreLeftMs, type UserRecord, union } from './rules/record.js'
@@ -23,7 +21,7 @@ import {
   now,
 } from './timing.js'
 import type { KeeperGap } from './types.js'
-import { Collision, type User, type Users } from './users.js'
+import { Collision, type User } from './users.js'
 
 /** The most requests in one reconciliation: the service contradicts itself if more are needed. */
 const maxRequests = 8
@@ -57,19 +55,8 @@ export interface Outcome {
   readonly gaps: readonly KeeperGap[]
 }
 
-interface Needs extends Pick<ResolvedOptions, 'client' | 'existing' | 'sweepIntervalMs'> {
-  readonly configuration: Configuration
-  readonly limiter: Limiter
-  readonly reporter: Reporter
-  readonly routes: Routes
-  readonly users: Users
-}
-
 /** One reconciliation of one user. */
 export class Reconciliation {
-  readonly #needs: Needs
-  readonly #user: User
-  readonly #run: Run
   /** Proofs since then are enough; monotonic. */
   readonly #provenSince: number
   /** The record as it is now, without a claim. What the store holds, with a claim, is `user.record`. */
@@ -84,19 +71,21 @@ export class Reconciliation {
   /** Whether the record has a claim for which nothing was sent. */
   #isClaimUnused = false
 
-  constructor(needs: Needs, user: User, run: Run) {
-    this.#needs = needs
-    this.#user = user
-    this.#run = run
+  constructor(
+    private readonly parts: Parts,
+    private readonly user: User,
+    private readonly run: Run,
+  ) {
+    const { configuration, limiter, users } = parts
     // In an outage a request must show whether the service works again.
-    this.#provenSince = needs.limiter.outage === undefined ? needs.users.provenSince : now()
-    this.#record = newRecord(user.username, needs.configuration.spec, Date.now())
+    this.#provenSince = limiter.outage === undefined ? users.provenSince : now()
+    this.#record = newRecord(user.username, configuration.spec, Date.now())
   }
 
   /** Never rejects. Only one reconciliation of a user at a time. */
   async reconcile(): Promise<Outcome> {
-    const { routes, users } = this.#needs
-    const user = this.#user
+    const { routes, users } = this.parts
+    const user = this.user
     const ending = await this.#proceed().catch((error: unknown) => this.#endingOf(error))
     routes.end(user.username)
     // No other process is to wait for a request that was not sent. If that fails, the claim becomes stale.
@@ -108,13 +97,13 @@ export class Reconciliation {
   #endingOf(error: unknown): Ending {
     if (error instanceof Collision) return { kind: 'claimed', againMs: 1_000, error }
     if (error instanceof StoreFailure)
-      return this.#needs.limiter.obstacle(this.#run) ?? { kind: 'store', error }
-    return { kind: 'bug', againMs: this.#needs.sweepIntervalMs, error }
+      return this.parts.limiter.obstacle(this.run) ?? { kind: 'store', error }
+    return { kind: 'bug', againMs: this.parts.options.sweepIntervalMs, error }
   }
 
   async #proceed(): Promise<Ending> {
-    const { configuration, users } = this.#needs
-    const user = this.#user
+    const { configuration, users } = this.parts
+    const user = this.user
     if (!user.username.isWellFormed()) return this.#invalid(new Error(surrogateMessage))
     const wasKnown = user.record !== undefined
     const read = await users.read(user)
@@ -140,8 +129,8 @@ export class Reconciliation {
   }
 
   #facts(): Facts {
-    const { configuration, existing, routes } = this.#needs
-    const user = this.#user
+    const { configuration, options, routes } = this.parts
+    const user = this.user
     const names = namesOf(configuration.values)
     const isIdKnown = user.provenId === this.#record.id
     return {
@@ -155,16 +144,17 @@ export class Reconciliation {
       mayUnsubscribe: routes.mayTry('unsubscribe'),
       isUnsubscribeConfirmed: routes.isConfirmed('unsubscribe'),
       isIdKnown,
-      replacesExisting: existing === 'replace',
+      replacesExisting: options.existing === 'replace',
       at: Date.now(),
     }
   }
 
   /** No request is needed. Writes the findings of a stale claim or a delivery. */
   async #rest(kind: 'done' | 'wait' | 'conflict' | 'blocked', { at }: Facts): Promise<Ending> {
-    const { reporter, sweepIntervalMs, users } = this.#needs
+    const { options, reporter, users } = this.parts
     const { problems } = reporter
-    const user = this.#user
+    const { sweepIntervalMs } = options
+    const user = this.user
     const record = this.#record
     if (kind === 'conflict' && this.#learnt.isTaken) await users.write(user, { ...record, conflictAt: at })
     else if (record !== user.record && user.record !== undefined) await users.write(user, record)
@@ -190,10 +180,10 @@ export class Reconciliation {
   }
 
   async #forget(): Promise<Ending> {
-    const { reporter, users } = this.#needs
+    const { reporter, users } = this.parts
     const { problems } = reporter
-    const { username } = this.#user
-    await users.remove(this.#user)
+    const { username } = this.user
+    await users.remove(this.user)
     problems.removeUser(username)
     reporter.log('debug', { event: 'user.removed', username }, 'A user was removed')
     return { kind: 'removed', againMs: 0 }
@@ -201,11 +191,11 @@ export class Reconciliation {
 
   /** Limiter, claim, request, settle. @returns how the reconciliation ends, or `undefined` if it continues */
   async #send(request: PlannedRequest, facts: Facts): Promise<Ending | undefined> {
-    const { client, configuration, limiter, routes, users } = this.#needs
-    const user = this.#user
+    const { configuration, limiter, options, routes, users } = this.parts
+    const user = this.user
     // Meanwhile the record may have changed.
     if ('id' in request && (await routes.begin(request.kind, user.username))) return this.#proceed()
-    const obstacle = await limiter.enter(this.#run)
+    const obstacle = await limiter.enter(this.run)
     if (obstacle !== undefined) return obstacle
     try {
       const later = await this.#claim(request, facts)
@@ -214,8 +204,8 @@ export class Reconciliation {
       if (isOutdated) return undefined
       this.#isClaimUnused = false
       const sent = { since: now(), at: Date.now() }
-      const { signal } = this.#run.requests
-      const result = await sendRequest(client, request, user.username, configuration.values, signal)
+      const { signal } = this.run.requests
+      const result = await sendRequest(options.client, request, user.username, configuration.values, signal)
       const failure = isFailure(result) ? result : this.#settle(request, result, facts, sent)
       // Another request shows whether the service works.
       if (failure === undefined && result.kind !== 'unclear') limiter.succeeded()
@@ -233,13 +223,13 @@ export class Reconciliation {
 
   /** Writes the claim, or writes it again, right before the request. @returns what prevents the request meanwhile */
   async #claim(request: PlannedRequest, { names }: Facts): Promise<Obstacle | undefined> {
-    const { configuration, users } = this.#needs
+    const { configuration, users } = this.parts
     const record = this.#record
     for (let isFresh = false; !isFresh; ) {
       // An older configuration must replace nothing.
       if (request.kind === 'recreate') await configuration.synchronize()
       const [since, at] = [now(), Date.now()]
-      await users.write(this.#user, {
+      await users.write(this.user, {
         ...record,
         ...('spec' in request && { spec: request.spec }),
         ...(request.kind !== 'unsubscribe' && { names: union(record.names, names) }),
@@ -249,7 +239,7 @@ export class Reconciliation {
       // The monotonic clock may stop while the machine sleeps.
       isFresh = Math.max(now() - since, Date.now() - at) <= claimFreshMs
     }
-    return this.#needs.limiter.obstacleOfNext(this.#run)
+    return this.parts.limiter.obstacleOfNext(this.run)
   }
 
   /** Applies the reply to the record, and reports its findings. @returns why the user is not in the wanted state */
@@ -259,9 +249,9 @@ export class Reconciliation {
     facts: Facts,
     sent: { readonly since: number; readonly at: number },
   ): Failure | undefined {
-    const { reporter, routes, users } = this.#needs
+    const { reporter, routes, users } = this.parts
     const { problems } = reporter
-    const user = this.#user
+    const user = this.user
     const { username } = user
     const times = { sentAt: sent.at, answeredAt: Date.now() }
     const applied = apply(this.#record, { request, reply, ...times, learnt: this.#learnt, facts })
@@ -291,15 +281,15 @@ export class Reconciliation {
   /** Each further attempt would leave another subscription, or end the previous one. */
   #unreadable(error: unknown): Ending {
     const message = `${unreadableMessage} The last answer: ${messageOf(error)}`
-    this.#needs.reporter.problems.begin('SERVICE', message, { username: this.#user.username, error })
+    this.parts.reporter.problems.begin('SERVICE', message, { username: this.user.username, error })
     return { kind: 'service', againMs: brokenAnswerMs, error }
   }
 
   #invalid(error: unknown): Ending {
-    const { reporter, sweepIntervalMs } = this.#needs
+    const { options, reporter } = this.parts
     const reason = error instanceof InvalidRequestError ? error.issues[0]?.message : messageOf(error)
-    reporter.problems.begin('ROSTER', invalidMessage, { username: this.#user.username, reason, error })
-    return { kind: 'invalid', againMs: sweepIntervalMs, error }
+    reporter.problems.begin('ROSTER', invalidMessage, { username: this.user.username, reason, error })
+    return { kind: 'invalid', againMs: options.sweepIntervalMs, error }
   }
 }
 

@@ -11,9 +11,8 @@ export class Reporter {
   readonly log: Log
   /** For important reports: writes to `console.error` if there is no logger. */
   readonly #consoleLog: Log
-  readonly #options: ReporterOptions
 
-  constructor(options: ReporterOptions) {
+  constructor(private readonly options: ReporterOptions) {
     const { logger, name: keeper } = options
     const named =
       (log: Log): Log =>
@@ -21,12 +20,11 @@ export class Reporter {
         log(level, { ...fields, keeper }, message)
     this.log = named(logOf(logger))
     this.#consoleLog = named(consoleLogOf(logger))
-    this.#options = options
   }
 
   reportGap(gap: KeeperGap): void {
     const message = 'A subscription was restored: notifications since its last proof may be missing'
-    const { onGap } = this.#options
+    const { onGap } = this.options
     const log = onGap === undefined ? this.#consoleLog : this.log
     log('warn', { event: 'subscription.restored', ...gap }, message)
     this.call('onGap', () => onGap?.(gap), gap)
@@ -36,7 +34,7 @@ export class Reporter {
     const { message, error, resolved, ...others } = problem
     // pino serializes errors under this name.
     const fields = { ...others, description: message, ...(error !== undefined && { err: error }) }
-    const { onProblem } = this.#options
+    const { onProblem } = this.options
     const log = onProblem === undefined ? this.#consoleLog : this.log
     if (resolved) log('info', { event: 'problem.resolved', ...fields }, 'A problem is resolved')
     else log('error', { event: 'problem.began', ...fields }, 'A problem began, or more users have it')
@@ -75,14 +73,11 @@ interface ProblemDetails extends Pick<KeeperProblem, 'error' | 'subscriptionId'>
 
 /** Reports each problem when it begins, when its users double, and when it is resolved. */
 export class Problems {
-  readonly #report: (problem: KeeperProblem) => void
   readonly #open = new Map<string, OpenProblem>()
   /** When an already resolved problem was reported; monotonic. */
   readonly #onceSince = new Map<string, number>()
 
-  constructor(report: (problem: KeeperProblem) => void) {
-    this.#report = report
-  }
+  constructor(private readonly report: (problem: KeeperProblem) => void) {}
 
   list(): KeeperProblem[] {
     return Array.from(this.#open.values(), (problem) => shown(problem, false))
@@ -98,7 +93,7 @@ export class Problems {
     const { size } = problem.usernames
     if (known !== undefined && (size === 0 || size < 2 * known.reportedUsers)) return
     problem.reportedUsers = size
-    this.#report(shown(problem, false))
+    this.report(shown(problem, false))
   }
 
   /** Removes the user from these problems. A problem without users is resolved. Default: from all. */
@@ -111,7 +106,7 @@ export class Problems {
 
   resolve(code: KeeperProblemCode, about: string | number = ''): void {
     const problem = this.#open.get(`${code} ${about}`)
-    if (this.#open.delete(`${code} ${about}`) && problem !== undefined) this.#report(shown(problem, true))
+    if (this.#open.delete(`${code} ${about}`) && problem !== undefined) this.report(shown(problem, true))
   }
 
   /** Reports an already resolved problem, at most every ten minutes. */

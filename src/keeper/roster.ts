@@ -1,6 +1,6 @@
 /** Reads the roster, rejects implausible ones, and updates users and index. */
 import { backoffMs, withTimeLimit } from '../shared/waits.js'
-import type { IndexOfNames } from './index-of-names.js'
+import type { IndexOfNames } from './keeper-store.js'
 import type { ResolvedOptions } from './options.js'
 import { type Problems, reasonOf } from './reporter.js'
 import { day, delay, longAgo, lookMs, now, rosterTimeoutMs, storeTimeoutMs, withPauses } from './timing.js'
@@ -15,15 +15,7 @@ export interface RosterRequest {
   readonly wantsNone?: boolean
 }
 
-interface Needs {
-  readonly index: IndexOfNames
-  readonly problems: Problems
-  readonly users: Users
-}
-
 export class RosterReader {
-  readonly #options: ResolvedOptions
-  readonly #needs: Needs
   #lastReading: Promise<unknown> = Promise.resolve()
   /** When the last reading began, and when the next one is due; monotonic. */
   #readSince = longAgo
@@ -33,14 +25,16 @@ export class RosterReader {
   /** Sizes of the rosters of the last day that were believed; monotonic. */
   #sizes: { readonly since: number; readonly size: number }[] = []
 
-  constructor(options: ResolvedOptions, needs: Needs) {
-    this.#options = options
-    this.#needs = needs
-  }
+  constructor(
+    private readonly options: ResolvedOptions,
+    private readonly index: IndexOfNames,
+    private readonly users: Users,
+    private readonly problems: Problems,
+  ) {}
 
   get isDue(): boolean {
-    const soonFrom = this.#readSince + Math.min(lookMs, this.#options.sweepIntervalMs)
-    return now() >= (this.#needs.users.isRosterOld ? Math.min(soonFrom, this.#dueFrom) : this.#dueFrom)
+    const soonFrom = this.#readSince + Math.min(lookMs, this.options.sweepIntervalMs)
+    return now() >= (this.users.isRosterOld ? Math.min(soonFrom, this.#dueFrom) : this.#dueFrom)
   }
 
   postpone(ms: number): void {
@@ -49,9 +43,9 @@ export class RosterReader {
 
   /** One reading at a time. A roster that cannot be read is reported, and read again soon. @throws StoreFailure */
   read(request: RosterRequest): Promise<void> {
-    const { sweepIntervalMs } = this.#options
+    const { sweepIntervalMs } = this.options
     this.#readSince = now()
-    this.#needs.users.isRosterOld = false
+    this.users.isRosterOld = false
     this.postpone(sweepIntervalMs)
     const reading = this.#lastReading.then(() => this.#read(request))
     this.#lastReading = reading.then(
@@ -65,9 +59,8 @@ export class RosterReader {
   }
 
   async #read({ wantsNone = false }: RosterRequest): Promise<void> {
-    const { index, problems, users } = this.#needs
     // Before the roster is read: a user that another process adds meanwhile must not look removed.
-    const recorded = await index.read()
+    const recorded = await this.index.read()
     await delay(0)
     const asked = wantsNone ? new Set<string>() : await this.ask()
     const isBelieved = wantsNone || (asked && (await this.#isPlausible(asked, recorded)))
@@ -75,24 +68,25 @@ export class RosterReader {
     const listed = isBelieved ? asked : undefined
     for await (const username of withPauses([...recorded, ...(listed ?? [])])) {
       // Without a plausible roster only a record shows that a user is wanted.
-      if (users.all.has(username) || (listed === undefined && !(await users.hasRecord(username)))) continue
-      users.add(username, listed?.has(username) ?? true)
+      if (this.users.all.has(username) || (listed === undefined && !(await this.users.hasRecord(username))))
+        continue
+      this.users.add(username, listed?.has(username) ?? true)
     }
     const missing: User[] = []
-    for await (const user of withPauses(users.all.values())) {
+    for await (const user of withPauses(this.users.all.values())) {
       const { username } = user
-      users.setWanted(user, listed?.has(username) ?? user.isWanted)
-      if (!user.isWanted) problems.removeUser(username)
-      users.setIndexed(user, recorded.has(username))
+      this.users.setWanted(user, listed?.has(username) ?? user.isWanted)
+      if (!user.isWanted) this.problems.removeUser(username)
+      this.users.setIndexed(user, recorded.has(username))
       if (user.isWanted && !user.isIndexed) missing.push(user)
     }
-    await index.add(missing.map(({ username }) => username))
-    for await (const user of withPauses(missing)) users.setIndexed(user, true)
+    await this.index.add(missing.map(({ username }) => username))
+    for await (const user of withPauses(missing)) this.users.setIndexed(user, true)
   }
 
   /** The names of the roster; `undefined` if it cannot be read, which is reported. */
   async ask(): Promise<ReadonlySet<string> | undefined> {
-    const { usernames } = this.#options
+    const { usernames } = this.options
     const late = () => new Error(`the roster function took longer than ${rosterTimeoutMs / 1_000} s`)
     const answer = async (): Promise<unknown> => (typeof usernames === 'function' ? usernames() : usernames)
     try {
@@ -107,19 +101,18 @@ export class RosterReader {
       return new Set(names)
     } catch (error) {
       this.#failures++
-      this.#needs.problems.begin('ROSTER', unreadMessage(error), { error })
+      this.problems.begin('ROSTER', unreadMessage(error), { error })
       return undefined
     }
   }
 
   async #isPlausible(listed: ReadonlySet<string>, recorded: ReadonlySet<string>): Promise<boolean> {
-    const { problems, users } = this.#needs
-    const { maxRemovedShare } = this.#options
+    const { maxRemovedShare } = this.options
     let keptCount = 0
     let lackingCount = 0
     for await (const username of withPauses(recorded)) {
       // Users in removal were already missing at an earlier reading, and do not count again.
-      if (users.all.get(username)?.isWanted === false) continue
+      if (this.users.all.get(username)?.isWanted === false) continue
       keptCount++
       if (!listed.has(username)) lackingCount++
     }
@@ -130,11 +123,11 @@ export class RosterReader {
     const isSmall = lackingCount === 0 || largest <= guardedFrom || shrunkBy <= maxRemovedShare * largest
     if (listed.size > 0 && isSmall) {
       this.#sizes.push({ since: now(), size: listed.size })
-      problems.resolve('ROSTER')
+      this.problems.resolve('ROSTER')
       return true
     }
     const message = listed.size === 0 ? emptyMessage : lackingMessage(shrunkBy, largest)
-    problems.begin('ROSTER', message)
+    this.problems.begin('ROSTER', message)
     return false
   }
 }

@@ -7,7 +7,6 @@ import { brokenAnswerMs, now } from './timing.js'
 
 /** Which of the routes that the interface leaves open work, as far as this process knows. */
 export class Routes {
-  readonly #problems: Problems
   readonly #confirmed = new Set<Operation>()
   /** Wrong routes, and when each may be tried again; monotonic. */
   readonly #wrong = new Map<Operation, number>()
@@ -16,9 +15,7 @@ export class Routes {
   /** Users who wait for those tests. */
   readonly #waiting: (() => void)[] = []
 
-  constructor(problems: Problems) {
-    this.#problems = problems
-  }
+  constructor(private readonly problems: Problems) {}
 
   isConfirmed(route: Operation): boolean {
     return this.#confirmed.has(route) && !this.#wrong.has(route)
@@ -60,13 +57,13 @@ export class Routes {
   confirm(route: Operation): void {
     this.#confirmed.add(route)
     this.#wake()
-    if (this.#wrong.delete(route) && this.#wrong.size === 0) this.#problems.resolve('ROUTES')
+    if (this.#wrong.delete(route) && this.#wrong.size === 0) this.problems.resolve('ROUTES')
   }
 
   refute(route: Operation, error: unknown): void {
     this.#wrong.set(route, now() + brokenAnswerMs)
     this.#wake()
-    this.#problems.begin('ROUTES', routesMessage([...this.#wrong.keys()], error), { error })
+    this.problems.begin('ROUTES', routesMessage([...this.#wrong.keys()], error), { error })
   }
 }
 

@@ -1,18 +1,9 @@
 /** Keeps a roster of users subscribed: see {@link SubscriptionKeeper}. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { channelFor, traced } from '../shared/tracing.js'
-import { Configuration } from './configuration.js'
-import { Deliveries } from './deliveries.js'
-import { IndexOfNames } from './index-of-names.js'
-import { KeeperStore } from './keeper-store.js'
-import { Limiter, Run } from './limiter.js'
-import { type ResolvedOptions, resolveOptions, validateSweepOptions } from './options.js'
-import { Processes } from './processes.js'
+import { resolveOptions, validateSweepOptions } from './options.js'
+import { type Parts, partsOf } from './parts.js'
 import { Queue, type SweepRequest } from './queue.js'
-import { Reconciliation } from './reconcile.js'
-import { Reporter } from './reporter.js'
-import { RosterReader } from './roster.js'
-import { Routes } from './routes.js'
 import { absorb } from './rules/record.js'
 import { longAgo, now } from './timing.js'
 import type {
@@ -24,7 +15,7 @@ import type {
   SweepProgress,
   SweepReport,
 } from './types.js'
-import { type User, Users } from './users.js'
+import type { User } from './users.js'
 
 const channel = channelFor('sweep')
 
@@ -50,46 +41,13 @@ const channel = channelFor('sweep')
  */
 export class SubscriptionKeeper implements AsyncDisposable {
   readonly #inOwnContext = AsyncLocalStorage.snapshot()
-  readonly #options: ResolvedOptions
-  readonly #reporter: Reporter
-  readonly #users: Users
-  readonly #limiter: Limiter
+  readonly #parts: Parts
   readonly #queue: Queue
 
   /** @throws `ConfigurationError` that lists every problem of the options */
   constructor(options: SubscriptionKeeperOptions) {
-    const resolved = resolveOptions(options)
-    const { client, concurrency, existing, name, reportStrays, sweepIntervalMs } = resolved
-    const reporter = new Reporter(resolved)
-    const { problems } = reporter
-    const store = new KeeperStore(resolved.store, name, client.service, problems)
-    const processes = new Processes(store)
-    const index = new IndexOfNames(store)
-    const users = new Users({ index, problems, processes, store, sweepIntervalMs })
-    const configuration = new Configuration(resolved, { problems, processes, store, users })
-    const limiter = new Limiter(resolved, { configuration, problems, processes, store })
-    const routes = new Routes(problems)
-    const reconcile = (user: User, run: Run) => {
-      const needs = { client, configuration, existing, limiter, reporter, routes, sweepIntervalMs, users }
-      return new Reconciliation(needs, user, run).reconcile()
-    }
-    this.#queue = new Queue({
-      concurrency,
-      configuration,
-      deliveries: new Deliveries({ problems, reportStrays, sweepIntervalMs, users }),
-      limiter,
-      processes,
-      reconcile,
-      reporter,
-      roster: new RosterReader(resolved, { index, problems, users }),
-      store,
-      sweepIntervalMs,
-      users,
-    })
-    this.#options = resolved
-    this.#reporter = reporter
-    this.#users = users
-    this.#limiter = limiter
+    this.#parts = partsOf(resolveOptions(options))
+    this.#queue = new Queue(this.#parts)
   }
 
   /**
@@ -145,19 +103,19 @@ export class SubscriptionKeeper implements AsyncDisposable {
       isReady: true,
       counts,
       oldestProofAt: Number.isFinite(oldestProofAt) ? oldestProofAt : undefined,
-      problems: this.#reporter.problems.list(),
+      problems: this.#parts.reporter.problems.list(),
     }
   }
 
   /** The subscription of one user, from memory; `undefined` for an unknown user. */
   subscription(username: string): KeptSubscription | undefined {
-    const user = this.#users.all.get(username)
+    const user = this.#parts.users.all.get(username)
     return user?.isWanted ? this.#shown(user) : undefined
   }
 
   /** The subscriptions of all users, from memory. */
   *subscriptions(): IterableIterator<Pick<KeeperGap, 'username'> & KeptSubscription> {
-    for (const user of this.#users.all.values()) {
+    for (const user of this.#parts.users.all.values()) {
       if (user.isWanted) yield { username: user.username, ...this.#shown(user) }
     }
   }
@@ -171,14 +129,17 @@ export class SubscriptionKeeper implements AsyncDisposable {
   async unsubscribeAll(): Promise<SweepReport> {
     await this.stop()
     const report = await this.#sweep({ provenSince: now(), wantsNone: true }, {})
-    this.#refuseIfNothingWasDone()
+    const obstacle = report.problems.find(({ code }) => code === 'SUPERSEDED' || code === 'STORE')
+    // An empty report would say that nothing is left to do.
+    if (obstacle !== undefined && this.#parts.users.all.size === 0)
+      throw new Error(`unsubscribeAll has done nothing, and this process knows no user. ${obstacle.message}`)
     return report
   }
 
   #shown(user: User): KeptSubscription {
     const { proofSince, delivery, failures, record } = user
     const isSure = record?.id !== undefined && !record.idUnsure
-    const isProven = isSure && now() - proofSince <= 2 * this.#options.sweepIntervalMs
+    const isProven = isSure && now() - proofSince <= 2 * this.#parts.options.sweepIntervalMs
     const known = record && absorb(record, delivery)
     const hasConflict = record?.id === undefined && record?.conflictAt !== undefined
     const state = hasConflict ? 'conflict' : isProven ? 'active' : 'unproven'
@@ -192,7 +153,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
   }
 
   #sweep(request: SweepRequest, { onProgress }: SweepOptions): Promise<SweepReport> {
-    const reporter = this.#reporter
+    const reporter = this.#parts.reporter
     const { log, problems } = reporter
     const report = (progress: SweepProgress) =>
       onProgress && reporter.call('onProgress', () => onProgress(progress))
@@ -205,18 +166,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
       log('info', { event: 'sweep.done', ...counts, active, durationMs }, 'A sweep is done')
       return { ...counted, problems: problems.list() }
     }
-    const contextOf = () => ({ name: this.#options.name })
+    const contextOf = () => ({ name: this.#parts.options.name })
     return this.#inOwnContext(() => traced<object, SweepReport>(channel, contextOf, sweep))
-  }
-
-  /** Throws, because an empty report would say that nothing is left to do. */
-  #refuseIfNothingWasDone(): void {
-    const kind = this.#limiter.obstacle(new Run())?.kind
-    if (this.#users.all.size > 0 || (kind !== 'superseded' && kind !== 'store-down')) return
-    const reason =
-      kind === 'superseded' ? 'another process has a newer configuration' : 'the store cannot be read'
-    throw new Error(
-      `unsubscribeAll has done nothing, and this process knows no user: ${reason}. Call it again later.`,
-    )
   }
 }

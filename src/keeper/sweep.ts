@@ -1,6 +1,6 @@
 /** Counts one sweep: every user is reconciled at least once, if necessary after a wait. */
 import type { Ending, Outcome } from './reconcile.js'
-import { claimPatienceMs, now, sweepPatienceMs } from './timing.js'
+import { claimPatienceMs, longAgo, now, sweepPatienceMs } from './timing.js'
 import type { SweepProgress, SweepReport } from './types.js'
 import type { User } from './users.js'
 
@@ -8,29 +8,34 @@ export type OnProgress = (progress: SweepProgress) => void
 export type Counted = Omit<SweepReport, 'problems'>
 
 export class Sweep {
-  readonly startedSince = now()
-  /** Proofs since then are enough; monotonic. */
-  readonly provenSince: number
+  /** When it began to wait for users; monotonic. */
+  startedSince = longAgo
   /** Resolves when the sweep waits for no user. */
   readonly ended: Promise<void>
   /** Those that could not be reconciled at once: the reason, and how long the sweep waits; monotonic. */
-  readonly #open: Map<User, { readonly error: unknown; readonly patientUntil: number } | undefined>
-  readonly #total: number
-  readonly #onProgress: OnProgress
+  readonly #open = new Map<User, { readonly error: unknown; readonly patientUntil: number } | undefined>()
+  #total = 0
   readonly #counts = { created: 0, restored: 0, removed: 0 }
   readonly #failed: { username: string; error: unknown }[] = []
   #wanted = 0
   #active = 0
   #end: () => void = () => {}
 
-  constructor(users: Iterable<User>, provenSince: number, onProgress: OnProgress) {
-    this.#open = new Map(Array.from(users, (user) => [user, undefined]))
-    this.#total = this.#open.size
-    this.provenSince = provenSince
-    this.#onProgress = onProgress
+  /** @param provenSince - proofs since then are enough; monotonic */
+  constructor(
+    private readonly provenSince: number,
+    private readonly onProgress: OnProgress,
+  ) {
     this.ended = new Promise((resolve) => {
       this.#end = resolve
     })
+  }
+
+  /** Waits for each of these users. */
+  begin(users: Iterable<User>): void {
+    this.startedSince = now()
+    for (const user of users) this.#open.set(user, undefined)
+    this.#total = this.#open.size
     if (this.#total === 0) this.#end()
   }
 
@@ -77,7 +82,7 @@ export class Sweep {
     if (user.isWanted) this.#wanted++
     if (isActive) this.#active++
     const done = this.#total - this.#open.size
-    this.#onProgress({ done, total: this.#total, ...this.#counts, failed: this.#failed.length })
+    this.onProgress({ done, total: this.#total, ...this.#counts, failed: this.#failed.length })
     if (this.#open.size === 0) this.#end()
   }
 }

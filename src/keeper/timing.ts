@@ -55,7 +55,7 @@ export function retryWaitMs(failures: number, retryAfterMs?: number): number {
 /** The monotonic clock. */
 export const now = () => performance.now()
 /** The longest work without a pause for the process' timers and sockets. */
-export const longestWorkMs = 20
+const longestWorkMs = 20
 
 /** Iterates over many items, with pauses for the process' timers and sockets. */
 export async function* withPauses<T>(items: Iterable<T>): AsyncGenerator<T> {

@@ -1,6 +1,5 @@
 /** The users of this process, and their records in the store. Only this file changes a user, or writes a record. */
-import type { IndexOfNames } from './index-of-names.js'
-import { goneMark, hashOf, type KeeperStore, lossMessage } from './keeper-store.js'
+import { goneMark, hashOf, type IndexOfNames, type KeeperStore, lossMessage } from './keeper-store.js'
 import type { Processes } from './processes.js'
 import type { Problems } from './reporter.js'
 import { type LastDelivery, nextCount, recordSchema, type UserRecord } from './rules/record.js'
@@ -60,16 +59,7 @@ const keyOf = (username: string) => `user:${hashOf(username).slice(0, 24)}`
 /** What this process knows of one user. */
 export type User = Readonly<KnownUser>
 
-interface Needs {
-  readonly index: IndexOfNames
-  readonly problems: Problems
-  readonly processes: Processes
-  readonly store: KeeperStore
-  readonly sweepIntervalMs: number
-}
-
 export class Users {
-  readonly #needs: Needs
   readonly #all = new Map<string, User>()
   /** `undefined`: several users have this id, so it is nobody's. */
   readonly #byId = new Map<number, User | undefined>()
@@ -81,9 +71,13 @@ export class Users {
   /** Whether another process has removed a user, or records were lost: the roster is to be read soon. */
   isRosterOld = false
 
-  constructor(needs: Needs) {
-    this.#needs = needs
-  }
+  constructor(
+    private readonly store: KeeperStore,
+    private readonly index: IndexOfNames,
+    private readonly processes: Processes,
+    private readonly problems: Problems,
+    private readonly sweepIntervalMs: number,
+  ) {}
 
   add(username: string, isWanted: boolean): void {
     this.#all.set(username, new KnownUser(username, isWanted))
@@ -133,23 +127,22 @@ export class Users {
 
   /** The record of another user counts as unreadable. */
   #get(username: string) {
-    return this.#needs.store.read(keyOf(username), recordSchema, (record) => record.username === username)
+    return this.store.read(keyOf(username), recordSchema, (record) => record.username === username)
   }
 
   /** Reads the record; writes it back if the store has lost it, and not on purpose. @throws StoreFailure, Collision */
   async read(user: KnownUser): Promise<UserRecord | undefined> {
-    const { problems } = this.#needs
     const known = user.record
     const { text, value: stored } = await this.#get(user.username)
     const wasWritten = text !== undefined && text === user.unanswered
-    if (wasWritten) problems.resolve('STORE', `write ${user.key}`)
+    if (wasWritten) this.problems.resolve('STORE', `write ${user.key}`)
     const value = stored && wasWritten ? { ...stored, claim: undefined } : stored
     const isNew = text !== user.text
     if (isNew) Object.assign(user, { text, unchangedSince: now() })
     if (value !== undefined) {
       // An older copy is used, but the subscription may have another id now.
       const isOlder = isNew && known !== undefined && value.version < known.version
-      if (isOlder) problems.reportOnce('STORE', lossMessage, 'loss')
+      if (isOlder) this.problems.reportOnce('STORE', lossMessage, 'loss')
       if (isNew) this.#takeIn(user, isOlder ? { ...value, idUnsure: true } : value)
     } else if (known === undefined || text === goneMark || !user.isWanted) {
       // The name goes with the record, perhaps after this process has read the index.
@@ -163,7 +156,7 @@ export class Users {
       user.provenId = undefined
       await this.write(user, known)
       if (text !== undefined) return user.record
-      problems.reportOnce('STORE', lossMessage, 'loss')
+      this.problems.reportOnce('STORE', lossMessage, 'loss')
       // Others may be missing, too.
       this.isRosterOld = true
       this.markAllDue()
@@ -175,7 +168,7 @@ export class Users {
   /** @returns the record with its new version @throws StoreFailure, Collision */
   async write(user: KnownUser, record: UserRecord): Promise<UserRecord> {
     if (!user.isIndexed) {
-      await this.#needs.index.add([user.username])
+      await this.index.add([user.username])
       user.isIndexed = true
     }
     const { conflictAt, restores = 0, version = 0 } = user.record ?? {}
@@ -191,20 +184,19 @@ export class Users {
 
   /** Removes record and name. @throws StoreFailure, Collision */
   async remove(user: KnownUser): Promise<void> {
-    const { index } = this.#needs
     // The name last: if the process stops in between, another one finds the rest.
     if (user.record !== undefined) await this.#replace(user, goneMark, undefined)
-    await index.remove(user.username)
+    await this.index.remove(user.username)
     user.isIndexed = false
     // Another process may have claimed the user meanwhile.
     const { value } = await this.#get(user.username)
-    if (value !== undefined) await index.add([user.username])
+    if (value !== undefined) await this.index.add([user.username])
   }
 
   async #replace(user: KnownUser, text: string, record: UserRecord | undefined): Promise<void> {
     const ttlMs = record === undefined ? day : undefined
     user.unanswered = text
-    if (!(await this.#needs.store.compareAndSet(user.key, user.text, text, ttlMs)))
+    if (!(await this.store.compareAndSet(user.key, user.text, text, ttlMs)))
       throw new Collision(collisionMessage)
     this.#track(user, record)
     Object.assign(user, { text, removed: undefined, unanswered: undefined })
@@ -261,10 +253,9 @@ export class Users {
   /** The user is due again earlier in the process that is to be the first to prove the user, and later in the others. */
   #noteProofTime(user: KnownUser, since: number, spread = jitter): void {
     if (since <= user.proofSince) return
-    const { processes, sweepIntervalMs } = this.#needs
-    const later = spread && (processes.isFirstFor(user.username) ? -spread : spread) * Math.random()
+    const later = spread && (this.processes.isFirstFor(user.username) ? -spread : spread) * Math.random()
     user.proofSince = since
-    user.proofDueFrom = since + sweepIntervalMs * (1 + later)
+    user.proofDueFrom = since + this.sweepIntervalMs * (1 + later)
   }
 }
 
