@@ -1,32 +1,11 @@
 /** Lost, late and contradictory answers of the service. */
 import { describe, expect, test } from 'vitest'
 import { minute, second, type World } from './convergence/world.js'
-import { agents, nodeOf, problemCodes, settledWorld, statesOf, tellStories, worldOf } from './stories.js'
+import { nodeOf, problemCodes, settledWorld, statesOf, tellStories, worldOf } from './stories.js'
 
 tellStories()
 
 describe('a create whose answer is lost', () => {
-  test.each([1, 2])('delays no other user, with %i processes', async (processes) => {
-    const world = await settledWorld({ users: 20, processes, keeper: { sweepIntervalMs: 10 * second } })
-    world.nextOutcomes.push({ kind: 'reset', effectAfterMs: 0 })
-    await world.time.advance(25 * second)
-    const rosterReads = world.rosterAnswers.length
-    const endedAtMs = world.time.nowMs
-    const [victim] = agents(20).filter((name) => !isClaimed(name))
-    world.end([String(victim)])
-    await world.time.advance(11 * second)
-    expect(world.causes).toEqual([`${victim} ended`])
-    expect(world.gaps[0]?.atMs).toBeLessThan(endedAtMs + 11 * second)
-    expect(world.rosterAnswers.length).toBeGreaterThan(rosterReads)
-
-    function isClaimed(name: string): boolean {
-      return world.store.keys.some((key) => {
-        const text = world.store.text(key) ?? ''
-        return text.includes('"claim"') && text.includes(`"${name}"`)
-      })
-    }
-  })
-
   test('is settled two minutes later: by an update where the id is known', async () => {
     const world = await settledWorld({ users: 1 })
     const [id] = Object.values(world.ids)
@@ -48,22 +27,6 @@ describe('a create whose answer is lost', () => {
     ])
     expect(statesOf(nodeOf(world))).toEqual({ agent0: 'active' })
   })
-
-  test.each(['replace', 'report'] as const)(
-    'and was 503, then 409: what exists is the keeper’s own and is replaced to learn its id, with existing: %s',
-    async (existing) => {
-      const world = await settledWorld({ users: 1, keeper: { existing } })
-      world.end(['agent0'])
-      const endedAtMs = world.time.nowMs
-      world.nextOutcomes.push({ kind: 'answered' }, { kind: 'status', status: 503, effectAfterMs: 0 })
-      await world.time.advance(25 * minute)
-      const sent = ['update', 'create', 'update', 'create', 'recreate', 'update']
-      expect(world.requestsSince(endedAtMs)).toEqual(sent.map((kind) => `${kind} agent0`))
-      expect(world.causes).toEqual(['agent0 replaced'])
-      expect(statesOf(nodeOf(world))).toEqual({ agent0: 'active' })
-      expect(problemCodes(nodeOf(world))).toEqual([])
-    },
-  )
 
   test('keeps the sweep waiting until it is settled, and the sweep reports the user as restored', async () => {
     const world = worldOf({ users: 3 })

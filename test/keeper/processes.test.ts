@@ -1,8 +1,5 @@
 /** Several processes: which configuration holds, and how the work is divided. */
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { KeeperStore } from '../../src/keeper/keeper-store.js'
-import { Processes } from '../../src/keeper/processes.js'
-import { Problems } from '../../src/keeper/reporter.js'
+import { describe, expect, test } from 'vitest'
 import type { Node, World } from './convergence/world.js'
 import { hour, minute, second } from './convergence/world.js'
 import { agents, nodeOf, problemCodes, settledWorld, tellStories, worldOf } from './stories.js'
@@ -137,23 +134,6 @@ describe('a newer configuration', () => {
     expect(problemCodes(stable)).toEqual([])
     expect(isStable(world)).toBe(true)
   })
-
-  test('of an old process that started late ends with that process', async () => {
-    const world = await settledWorld({ users: 5 })
-    const old = world.configuration
-    const renewed = { ...old, parameters: { token: world.newSecret() } }
-    world.configuration = renewed
-    const current = world.start(renewed)
-    nodeOf(world).process.kill()
-    await world.time.advance(minute)
-    const late = world.start(old)
-    await world.time.advance(5 * minute)
-    expect(problemCodes(current)).toEqual(['SUPERSEDED'])
-    late.process.kill()
-    await world.time.advance(2 * minute + 5 * second)
-    expect(problemCodes(current)).toEqual([])
-    expect(isStable(world)).toBe(true)
-  })
 })
 
 describe('processes share the work', () => {
@@ -170,26 +150,6 @@ describe('processes share the work', () => {
     for (const { process } of world.nodes)
       expect(requests.some((each) => each.process === process)).toBe(true)
     expect(world.gaps).toEqual([])
-  })
-
-  test('each of 10,000 users has one first process of three, in even shares, beside a superseded one', async () => {
-    const map = new Map<string, string>()
-    const store = new KeeperStore(map, 'coaching', undefined, new Problems(() => {}))
-    const processes = [new Processes(store), new Processes(store), new Processes(store)]
-    const superseded = new Processes(store)
-    await superseded.beat(0)
-    for (const each of [...processes, ...processes]) await each.beat(1)
-    const names = agents(10_000)
-    const counts = processes.map((each) => names.filter((name) => each.isFirstFor(name)).length)
-    expect(counts.reduce((sum, count) => sum + count)).toBe(10_000)
-    for (const count of counts) expect(Math.abs(count - 10_000 / 3)).toBeLessThan(333)
-    // The third one has died.
-    const [first, other] = processes
-    await first?.beat(1)
-    vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 91_000)
-    onTestFinished(() => void vi.restoreAllMocks())
-    for (const each of [other, first]) await each?.beat(1)
-    expect(first?.count).toBe(2)
   })
 
   test('600 ends are restored by three at the rate of one, at every second', async () => {

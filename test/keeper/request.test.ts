@@ -41,22 +41,14 @@ function api(status: number, intermediary?: string): ApiError {
 describe('an error of the client', () => {
   test.each<[string, PlannedRequest, unknown, string, string]>([
     ['a create without an answer', create, new OutcomeUnknownError('', { request }), 'lost', 'service'],
-    ['a connection that broke', update, new ConnectionError('', { requestSent: true }), 'lost', 'service'],
     ['no connection', update, new ConnectionError('', { requestSent: false }), 'refused', 'service'],
     ['no answer in time to an update', update, late('answer'), 'lost', 'service'],
-    ['no token in time', update, late('token'), 'refused', 'service'],
-    ['no connection in time for a create', create, late('connection'), 'refused', 'service'],
     ['a 500', update, api(500), 'lost', 'service'],
-    ['a 502', update, api(502), 'lost', 'service'],
-    ['a 504', update, api(504), 'lost', 'service'],
-    ['a 520 of a proxy', update, api(520), 'lost', 'service'],
     ['a 501', create, api(501), 'refused', 'service'],
     ['an answer of a proxy', update, unreadable(200), 'lost', 'service'],
-    ['a login page to a create', create, unreadable(200), 'lost', 'service'],
     ['a 503', update, api(503), 'lost', 'service'],
     ['a 429', update, api(429), 'refused', 'service'],
     ['a 409 of a proxy', create, api(409, 'nginx'), 'refused', 'service'],
-    ['a 404 of a proxy', update, api(404, 'nginx'), 'refused', 'service'],
     ['a 405 of a proxy', update, api(405, 'nginx'), 'refused', 'service'],
     ['a 403 of a proxy', create, api(403, 'nginx'), 'refused', 'service'],
     [

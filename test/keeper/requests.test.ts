@@ -1,6 +1,6 @@
 /** How many requests a keeper costs. */
 import { expect, test } from 'vitest'
-import { defaultConfiguration, hour, minute, second } from './convergence/world.js'
+import { hour, minute, second } from './convergence/world.js'
 import {
   agents,
   nodeOf,
@@ -47,16 +47,6 @@ test.each([
   expect(new Set(Object.values(statesOf(nodeOf(world))))).toEqual(new Set(['active']))
 })
 
-test('100 users, a tenth of them refused by the service, cost at most 1,130 requests in two hours', async () => {
-  const world = await settledWorld({ users: 100 })
-  const before = world.requests.length
-  for (const name of agents(10)) world.refused.add(name)
-  await world.time.advance(2 * hour)
-  expect(world.requests.length - before).toBeLessThanOrEqual(1_130)
-  const states = Object.values(statesOf(nodeOf(world)))
-  expect(states.filter((state) => state === 'active')).toHaveLength(90)
-})
-
 test('users who are always refused are an outage once, and not again, while deliveries prove the others', async () => {
   const world = await settledWorld({ users: 20 })
   for (const name of agents(4)) world.refused.add(name)
@@ -100,16 +90,6 @@ test('an outage is not tested with a name that the client refuses', async () => 
   expect(statesOf(node)).toMatchObject({ agent0: 'active', agent1: 'active', agent2: 'active' })
 })
 
-test('calls that take longer than the interval prove each user once', async () => {
-  const configuration = { ...defaultConfiguration, parameters: {} }
-  const world = worldOf({ users: 12, configuration, keeper: { sweepIntervalMs: 5 * second } })
-  world.latencyMs = () => 8 * second
-  world.start()
-  await world.time.advance(2 * minute)
-  expect(world.problems.map(({ what }) => what.message)).toEqual([])
-  expect(world.story.filter((line) => line.includes('contradict'))).toEqual([])
-})
-
 test('an outage is tested with a user without a claim, also before that user is due', async () => {
   const world = await settledWorld({ users: 4 })
   await world.time.advance(9 * minute)
@@ -128,24 +108,4 @@ test('calls that were in flight when an outage began do not lengthen the wait fo
   world.start()
   await world.time.advance(12 * second)
   expect(world.requests).toHaveLength(8 + 1)
-})
-
-test('an outage continues while every user without a claim waits for a restore', async () => {
-  const configuration = { ...defaultConfiguration, parameters: {} }
-  const world = await settledWorld({ users: 6, configuration, isStoreSynchronous: true })
-  const waiting = agents(6).slice(3)
-  for (let count = 0; count < 2; count++) {
-    await world.time.advance(2 * minute)
-    world.end(waiting)
-    await world.settled(nodeOf(world), (keeper) => keeper.sweep())
-  }
-  const beganAtMs = world.time.nowMs
-  world.outage = { kind: 'reset' }
-  void nodeOf(world).process.run(() => nodeOf(world).keeper.sweep())
-  await world.time.advance(minute)
-  expect(problemCodes(nodeOf(world))).toContain('SERVICE')
-  expect(world.requestsSince(beganAtMs).sort()).toEqual(['create agent0', 'create agent1', 'create agent2'])
-  world.outage = undefined
-  await world.time.advance(20 * minute)
-  expect(statesOf(nodeOf(world))).toEqual(Object.fromEntries(agents(6).map((name) => [name, 'active'])))
 })

@@ -183,28 +183,6 @@ describe('a change of the configuration', () => {
     expect(world.requests.length).toBe(before)
   })
 
-  test('supersedes the processes that have the old one, until they are deployed again', async () => {
-    const world = await settledWorld({ users: 2 })
-    const old = nodeOf(world)
-    const token = world.newSecret()
-    const startedAtMs = world.time.nowMs
-    world.start({ ...world.configuration, parameters: { token } })
-    await world.time.advance(32 * second)
-    expect(problemCodes(old)).toEqual(['SUPERSEDED'])
-    world.end(['agent0'])
-    // It reads no records, so what it does not know is no STRAY.
-    for (let count = 0; count < 20; count++) {
-      old.process.run(() => old.keeper.observe({}, { subscriptionId: -7 }))
-      await world.time.advance(minute)
-    }
-    expect(problemCodes(old)).toEqual(['SUPERSEDED'])
-    const senders = world.requests.filter(({ atMs }) => atMs > startedAtMs).map(({ process }) => process.name)
-    expect(new Set(senders)).toEqual(new Set(['process 2']))
-    expect(world.service.active('keeper').map(({ parameters }) => parameters)).toEqual([{ token }, { token }])
-    const report = await world.settled(old, (keeper) => keeper.sweep())
-    expect(report).toMatchObject({ active: 0, failed: [{ username: 'agent0' }, { username: 'agent1' }] })
-  })
-
   test('is noticed in a record before the next look at the configuration: no value is changed back', async () => {
     const world = await settledWorld({ users: 10, keeper: { sweepIntervalMs: 5 * second } })
     const startedAtMs = world.time.nowMs

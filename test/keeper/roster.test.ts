@@ -33,21 +33,6 @@ describe('a user who', () => {
     expect(texts.filter((text) => text.includes('agent2'))).toEqual([])
   })
 
-  test('leaves while two processes sweep is removed once: the claim of one is no lost answer for the other', async () => {
-    for (let seed = 0; seed < 10; seed++) {
-      const world = await settledWorld({ users: 2, processes: 2, seed })
-      world.wanted.delete('agent0')
-      const leftAtMs = world.time.nowMs
-      const [first, second] = world.nodes
-      void second?.process.run(() => second.keeper.sweep())
-      await world.time.advance(seed * 30)
-      void first?.process.run(() => first.keeper.sweep())
-      await world.time.advance(minute)
-      const requests = world.requestsSince(leftAtMs).filter((each) => each.endsWith(' agent0'))
-      expect(requests).toEqual(['unsubscribe agent0', 'create agent0', 'unsubscribe agent0'])
-    }
-  })
-
   test('comes, or comes back, is subscribed within an interval, once', async () => {
     const world = await settledWorld({ users: 5, processes: 3 })
     world.wanted.delete('agent0')
@@ -205,35 +190,6 @@ describe('a roster that', () => {
     const waits = asked.slice(1).map((ms, index) => Math.round((ms - (asked[index] ?? 0)) / second / 5) * 5)
     expect(waits.slice(0, 12)).toEqual([900, 5, 10, 20, 40, 80, 160, 320, 640, 900, 900, 900])
   })
-
-  test('is late has 30 seconds', async () => {
-    const world = worldOf({ users: 2, keeper: { usernames: () => new Promise<never>(() => {}) } })
-    world.start()
-    await world.time.advance(29 * second)
-    expect(world.problems).toEqual([])
-    await world.time.advance(2 * second)
-    expect(problemCodes(nodeOf(world))).toEqual(['ROSTER'])
-  })
-
-  test('differs between processes is a gap of each user who comes and goes', async () => {
-    const world = await settledWorld({ users: 3 })
-    const [full] = world.nodes
-    const keeper = { ...world.options.keeper, usernames: agents(2) }
-    Object.assign(world.options, { keeper })
-    world.start()
-    await world.time.advance(40 * minute)
-    const dora = world.gaps.filter(({ node, what }) => node === full && what.username === 'agent2')
-    expect(dora.length).toBeGreaterThan(0)
-    for (const { what } of dora)
-      expect(what).toMatchObject({ cause: 'changed', lastProvenAt: expect.any(Number) })
-  })
-
-  test('lacks half of ten users is believed', async () => {
-    const world = await settledWorld({ users: 10 })
-    for (const name of agents(10).slice(1)) world.wanted.delete(name)
-    const report = await world.settled(nodeOf(world), (keeper) => keeper.sweep())
-    expect(report).toMatchObject({ wanted: 1, removed: 9 })
-  })
 })
 
 test('a roster that could not be read because of the store is read as soon as the store works', async () => {
@@ -270,21 +226,3 @@ test.each(['empty', 'throwing'] as const)(
     expect(subscribedIn(world)).toEqual(['agent0', 'left7'])
   },
 )
-
-test('a process that died while it removed a user leaves the rest to another one', async () => {
-  for (let operations = 1; operations < 40; operations++) {
-    const world = worldOf({ users: 2, keeper: { sweepIntervalMs: minute } })
-    const node = world.start()
-    await world.time.advance(2 * minute)
-    world.wanted.delete('agent0')
-    node.process.setFuse({ operations, blows: 'after', happen: () => node.process.kill() })
-    void node.process.run(() => node.keeper.sweep())
-    await world.time.advance(10 * second)
-    node.process.kill()
-    world.start()
-    await world.time.advance(6 * minute)
-    expect(subscribedIn(world)).toEqual(['agent1'])
-    const texts = world.store.keys.map((key) => world.store.text(key) ?? '')
-    expect(texts.filter((text) => text.includes('agent0'))).toEqual([])
-  }
-})

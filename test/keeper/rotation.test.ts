@@ -81,15 +81,3 @@ test('in two deployments refuses callbacks: an old process does not take the new
   await deploy({ takes: [newToken], sends: newToken })
   expect(new Set(refused)).toEqual(new Set([newToken]))
 })
-
-test('without the minute after the sweep refuses callbacks that are on their way', async () => {
-  sendCallbacks()
-  await deploy({ takes: both, sends: oldToken })
-  for (const old of world.nodes.slice(1)) old.process.kill()
-  const node = await deploy({ takes: both, sends: newToken }, 0)
-  if (node === undefined) throw new Error('No process runs.')
-  await world.settled(node, (keeper) => keeper.sweep())
-  takenBy.set(node, [newToken])
-  await world.time.advance(minute)
-  expect(new Set(refused)).toEqual(new Set([oldToken]))
-})

@@ -69,30 +69,6 @@ describe('on a service whose update and unsubscribe live elsewhere', () => {
     expect(again.failed).toHaveLength(20)
     expect(world.service.active('keeper')).toHaveLength(1)
   })
-
-  test('no user who leaves is counted as removed, and all are once the routes are right', async () => {
-    const world = worldOf({ users: 3 })
-    world.hasWrongRoutes = true
-    const node = world.start()
-    await world.time.advance(minute)
-    world.wanted.delete('agent0')
-    const report = await world.settled(node, (keeper) => keeper.sweep())
-    expect(report).toMatchObject({ removed: 0, active: 2, failed: [{ username: 'agent0' }] })
-    expect(world.service.active('keeper')).toHaveLength(3)
-    world.hasWrongRoutes = false
-    await world.time.advance(40 * minute)
-    expect(world.service.active('keeper')).toHaveLength(2)
-    expect(problemCodes(node)).toEqual([])
-  })
-
-  test.each([405, 501, 302])('which says so by %i, one answer is enough', async (status) => {
-    const world = worldOf({ users: 1 })
-    const node = world.start(undefined, false)
-    await world.settled(node, (keeper) => keeper.sweep())
-    world.nextOutcomes.push({ kind: 'status', status })
-    const report = await world.settled(node, (keeper) => keeper.sweep())
-    expect(report).toMatchObject({ active: 1, restored: 0, problems: [{ code: 'ROUTES' }] })
-  })
 })
 
 test('where every subscription had ended, unsubscribeAll reports all as removed for a handful of requests', async () => {
@@ -153,15 +129,6 @@ describe('where every subscription had ended, on a service that says so by a sta
     const { node, report } = await swept(world)
     expect(report).toMatchObject({ active: 5, restored: 5, failed: [] })
     expect(problemCodes(node)).toEqual(['RECEIVER_SUSPECTED'])
-  })
-
-  test('400: users who left are removed, and nothing of them stays', async () => {
-    const world = await settledWorld({ users: 5 })
-    world.statusOfEnded = 400
-    world.end(agents(5))
-    const report = await world.settled(nodeOf(world), (keeper) => keeper.unsubscribeAll())
-    expect(report).toMatchObject({ removed: 5, failed: [] })
-    expect(world.service.active('keeper')).toEqual([])
   })
 
   test('400 to an update of a subscription that exists is a failure, and replaces nothing', async () => {

@@ -6,16 +6,6 @@ import { agents, nodeOf, settledWorld, statesOf, swept, tellStories, worldOf } f
 tellStories()
 
 describe('a sweep', () => {
-  test('shows its progress after every user', async () => {
-    const world = worldOf({ users: 5 })
-    const seen: number[] = []
-    const node = world.start(undefined, false)
-    await world.settled(node, (keeper) =>
-      keeper.sweep({ onProgress: ({ done, total }) => seen.push(done / total) }),
-    )
-    expect(seen).toEqual([0.2, 0.4, 0.6, 0.8, 1])
-  })
-
   test('costs no more requests if it is called several times at once, and each call counts', async () => {
     const world = worldOf({ users: 4 })
     const node = world.start(undefined, false)
@@ -64,17 +54,6 @@ describe('a sweep', () => {
     world.outage = undefined
     await world.time.advance(hour)
     expect(await world.settled(node, (keeper) => keeper.sweep())).toMatchObject({ active: 4, failed: [] })
-  })
-
-  test('finishes when the service comes back in time', async () => {
-    const world = worldOf({ users: 4 })
-    world.outage = { kind: 'status', status: 429 }
-    const node = world.start(undefined, false)
-    world.time.schedule(20 * second, () => {
-      world.outage = undefined
-    })
-    const report = await world.settled(node, (keeper) => keeper.sweep())
-    expect(report).toMatchObject({ active: 4, created: 4, failed: [], problems: [] })
   })
 
   test('believes a service that says how soon it may be asked again', async () => {
@@ -177,17 +156,6 @@ describe('a keeper on watch', () => {
     expect(node.keeper.subscription('agent0')?.subscriptionId).toBe(world.ids.agent0)
   })
 
-  test('never makes a process unready: a probe of 0.5 that asks the keeper gets 200', async () => {
-    const world = worldOf({ users: 100, keeper: { maxRequestsPerSecond: 20 } })
-    const node = world.start()
-    const isReady = () => node.process.run(() => node.keeper.status().isReady)
-    expect(isReady()).toBe(true)
-    await world.time.advance(3 * second)
-    expect(isReady()).toBe(true)
-    await world.settled(node, (keeper) => keeper.stop())
-    expect(isReady()).toBe(true)
-  })
-
   test('keeps to its rate and its concurrency', async () => {
     const world = worldOf({ users: 300, keeper: { maxRequestsPerSecond: 30, concurrency: 3 } })
     world.start()
@@ -204,19 +172,6 @@ test('two processes that start together subscribe each user once', async () => {
   expect(world.requests.length).toBeLessThanOrEqual(32)
   expect(world.service.subscriptions).toHaveLength(30)
   for (const node of nodes) expect(Object.values(statesOf(node))).toEqual(agents(30).map(() => 'active'))
-})
-
-test('unsubscribeAll right after users have left ends in ten seconds, whenever it is called', async () => {
-  for (let run = 0; run < 10; run++) {
-    const world = await settledWorld({ users: 20, seed: run, keeper: { sweepIntervalMs: 5 * second } })
-    await world.time.advance(run * 194)
-    for (const name of agents(5)) world.wanted.delete(name)
-    const calledAtMs = world.time.nowMs
-    const report = await world.settled(nodeOf(world), (keeper) => keeper.unsubscribeAll())
-    expect(report).toMatchObject({ failed: [], problems: [] })
-    expect(world.time.nowMs - calledAtMs).toBeLessThan(10 * second)
-    expect(world.service.active('keeper')).toEqual([])
-  }
 })
 
 test('unsubscribeAll ends the watch and every subscription that the keeper made, and no other', async () => {
