@@ -11,7 +11,7 @@ import { Users } from './users.js'
 
 export type Parts = ReturnType<typeof partsOf>
 
-/** The parts of a keeper that queue and reconciliation share. */
+/** Makes the parts of a keeper. Each class names those that it needs. */
 export function partsOf(options: ResolvedOptions) {
   const reporter = new Reporter(options)
   const { problems } = reporter

@@ -4,7 +4,7 @@ import { settlesWithin } from '../shared/waits.js'
 import { StoreFailure } from './keeper-store.js'
 import { type Obstacle, Run } from './limiter.js'
 import type { Parts } from './parts.js'
-import { type Ending, Reconciliation } from './reconcile.js'
+import type { Ending, Outcome } from './reconcile.js'
 import { isFailure } from './request.js'
 import type { RosterRequest } from './roster.js'
 import { restoreLeftMs } from './rules/record.js'
@@ -59,7 +59,22 @@ export class Queue {
   #lastEndSince = longAgo
   #downSince = Number.POSITIVE_INFINITY
 
-  constructor(private readonly parts: Parts) {}
+  /** @param reconcile - never rejects; only one at a time for a user */
+  constructor(
+    private readonly parts: Pick<
+      Parts,
+      | 'configuration'
+      | 'deliveries'
+      | 'limiter'
+      | 'options'
+      | 'processes'
+      | 'reporter'
+      | 'roster'
+      | 'store'
+      | 'users'
+    >,
+    private readonly reconcile: (user: User, run: Run) => Promise<Outcome>,
+  ) {}
 
   /** A delivery has arrived. */
   observe(subscriptionId: number): void {
@@ -273,7 +288,7 @@ export class Queue {
     this.#inFlight++
     users.begin(user)
     await this.#pause()
-    const outcome = await new Reconciliation(this.parts, user, run).reconcile()
+    const outcome = await this.reconcile(user, run)
     this.#noteEnding(user, outcome.ending)
     const leftMs = Math.max(0, user.dueFrom - now())
     for (const sweep of this.#sweeps) sweep.note(user, outcome, leftMs)

@@ -72,7 +72,10 @@ export class Reconciliation {
   #isClaimUnused = false
 
   constructor(
-    private readonly parts: Parts,
+    private readonly parts: Pick<
+      Parts,
+      'configuration' | 'limiter' | 'options' | 'reporter' | 'routes' | 'users'
+    >,
     private readonly user: User,
     private readonly run: Run,
   ) {

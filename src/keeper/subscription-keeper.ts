@@ -4,6 +4,7 @@ import { channelFor, traced } from '../shared/tracing.js'
 import { resolveOptions, validateSweepOptions } from './options.js'
 import { type Parts, partsOf } from './parts.js'
 import { Queue, type SweepRequest } from './queue.js'
+import { Reconciliation } from './reconcile.js'
 import { absorb } from './rules/record.js'
 import { longAgo, now } from './timing.js'
 import type {
@@ -47,7 +48,9 @@ export class SubscriptionKeeper implements AsyncDisposable {
   /** @throws `ConfigurationError` that lists every problem of the options */
   constructor(options: SubscriptionKeeperOptions) {
     this.#parts = partsOf(resolveOptions(options))
-    this.#queue = new Queue(this.#parts)
+    this.#queue = new Queue(this.#parts, (user, run) =>
+      new Reconciliation(this.#parts, user, run).reconcile(),
+    )
   }
 
   /**
