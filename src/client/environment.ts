@@ -126,14 +126,14 @@ function routeOf(operation: Operation, env: Environment, problems: Issue[]): Rou
 /** @param problems - gets one more if the file cannot be used */
 function certificatesOf(file: string | undefined, problems: Issue[]): string | undefined {
   if (!file) return undefined
-  const refuse = (message: string) => problems.push({ path: ['NOTIFICATION_CA_FILE'], message })
+  const add = (message: string) => problems.push({ path: ['NOTIFICATION_CA_FILE'], message })
   try {
     // Loaded here, so that importing the package does not load `node:fs`.
     const text = process.getBuiltinModule('node:fs').readFileSync(file, 'utf8')
     if (certificatesIn(text).length > 0) return text
-    refuse('names a file that holds no PEM certificate (-----BEGIN CERTIFICATE-----)')
+    add('names a file that holds no PEM certificate (-----BEGIN CERTIFICATE-----)')
   } catch (error) {
-    refuse(`names a file that cannot be read (${messageOf(error)})`)
+    add(`names a file that cannot be read (${messageOf(error)})`)
   }
   return undefined
 }

@@ -119,29 +119,29 @@ function optionsSchema(auth: unknown) {
 }
 
 function checkCertificates(ca: string, context: z.RefinementCtx): void {
-  const refuse = (message: string) => context.addIssue({ code: 'custom', message })
+  const add = (message: string) => context.addIssue({ code: 'custom', message })
   const certificates = certificatesIn(ca)
   if (certificates.length === 0) {
-    refuse(
+    add(
       'must be certificates as text in PEM (-----BEGIN CERTIFICATE-----), not the name of a file: read the file first',
     )
   }
   // Loaded here, so that importing the package does not load `node:crypto`.
   const { X509Certificate } = process.getBuiltinModule('node:crypto')
   if (certificates.some((each) => thrownBy(() => new X509Certificate(each)) !== undefined))
-    refuse('has a certificate that cannot be read')
+    add('has a certificate that cannot be read')
 }
 
 /** The schema of the kind of credentials that the given fields suggest, so that the issues are about that kind. */
 function authSchema(auth: unknown): z.ZodType<Auth> {
   if (typeof auth !== 'object' || auth === null) {
-    return refusal('must be client credentials, { username, password } or { getAccessToken }')
+    return acceptsNothing('must be client credentials, { username, password } or { getAccessToken }')
   }
   if (!('getAccessToken' in auth)) {
     return 'username' in auth || 'password' in auth ? basicSchema() : clientCredentialsSchema(auth)
   }
   if ('clientSecret' in auth || 'password' in auth) {
-    return refusal('must be one kind of credentials, not `getAccessToken` and another')
+    return acceptsNothing('must be one kind of credentials, not `getAccessToken` and another')
   }
   // Not a `strictObject`, which copies: the caller's object may be an instance of a class.
   return z.custom<ProvidedTokenAuth>(() => typeof auth.getAccessToken === 'function', {
@@ -150,7 +150,7 @@ function authSchema(auth: unknown): z.ZodType<Auth> {
   })
 }
 
-function refusal(message: string): z.ZodType<Auth> {
+function acceptsNothing(message: string): z.ZodType<Auth> {
   return z.custom<Auth>(() => false, message)
 }
 

@@ -68,8 +68,8 @@ export class Faults {
   /** @throws `InvalidRequestError` for a fault that could never happen */
   inject(operation: unknown, fault: unknown, options: object): void {
     const given = { ...options, operation, fault }
-    const refuse = invalidRequest('The fault cannot be injected')
-    this.#change([...this.#injected, validate(schemaFor(operation, fault), given, refuse)])
+    const invalid = invalidRequest('The fault cannot be injected')
+    this.#change([...this.#injected, validate(schemaFor(operation, fault), given, invalid)])
   }
 
   /** Uses up one time of the first fault of a request, or of a callback to a subscription. */

@@ -49,14 +49,14 @@ export interface OutgoingNotification {
 
 /** Fills in what was left out. @throws `InvalidRequestError` for a notification that the service could not deliver */
 export function outgoingNotification(notification: EmulatedNotification): OutgoingNotification {
-  const refuse = invalidRequest('This notification cannot be delivered')
-  const valid = validate(notificationSchema, notification, refuse)
+  const invalid = invalidRequest('This notification cannot be delivered')
+  const valid = validate(notificationSchema, notification, invalid)
   const { type, username, payload = payloadAbout(type, username), id, time, ver } = valid
   const { category = typeThatBrings(type) } = valid
   if (category === undefined) {
     const advice = didYouMean(type, Object.values(documentedNotificationTypes).flat(), (name) => name)
     const message = `is not documented${advice}: such a type needs a category, one of ${notificationTypes.join(', ')}`
-    throw refuse([{ path: ['type'], message }])
+    throw invalid([{ path: ['type'], message }])
   }
   // Written now: a change that the caller makes to the payload later must not reach a callback that waits in the queue.
   const notificationJson = JSON.stringify({ id, time, ver, type, payload })

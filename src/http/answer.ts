@@ -88,13 +88,13 @@ export class Answer {
     return secretsIn === undefined ? rest : redactTokens(rest)
   }
 
-  /** The body, which is JSON. Throws what `refuse` makes if the body cannot be used. */
-  json<Output>(schema: z.ZodType<Output>, refuse: (issues: readonly Issue[]) => NotificationError): Output {
+  /** The body, which is JSON. Throws what `invalid` makes if the body cannot be used. */
+  json<Output>(schema: z.ZodType<Output>, invalid: (issues: readonly Issue[]) => NotificationError): Output {
     const json = this.bodyComplete ? parseJson(this.body) : undefined
-    if (json !== undefined) return validate(schema, json, refuse)
+    if (json !== undefined) return validate(schema, json, invalid)
     const encoding = this.#encoding()
     const notJson = `is not JSON${encoding ? `: it is encoded as ${encoding}` : ''}`
-    throw refuse([{ path: [], message: this.bodyComplete ? notJson : 'is incomplete or too long' }])
+    throw invalid([{ path: [], message: this.bodyComplete ? notJson : 'is incomplete or too long' }])
   }
 }
 

@@ -27,8 +27,8 @@ export interface Missing {
  */
 export class Deadline {
   readonly timeoutMs: number
-  /** When the time ends, on the monotonic clock. */
-  readonly endsAt: number
+  /** When the time ends. */
+  readonly endsFrom: number
   readonly #signal: AbortSignal | undefined
   readonly #timeoutError: (waiting: Waiting | undefined) => TimeoutError
   readonly #timer: NodeJS.Timeout
@@ -44,7 +44,7 @@ export class Deadline {
   ) {
     signal?.throwIfAborted()
     this.timeoutMs = timeoutMs
-    this.endsAt = performance.now() + timeoutMs
+    this.endsFrom = performance.now() + timeoutMs
     this.#signal = signal
     this.#timeoutError = timeoutError
     this.#timer = setTimeout(() => this.#timeOut(), timeoutMs)
@@ -64,7 +64,7 @@ export class Deadline {
 
   /** Aborts if the time has ended. When a suspended process resumes, sockets run before timers: call it before a request leaves. */
   checkClock(): void {
-    if (performance.now() >= this.endsAt) this.#timeOut()
+    if (performance.now() >= this.endsFrom) this.#timeOut()
   }
 
   /** Sets what the call waits for now. */

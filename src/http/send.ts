@@ -110,7 +110,7 @@ class RunningCall {
   readonly deadline: Deadline
   /** Number of requests, repeats included, token requests not. */
   attempts = 0
-  /** When the last attempt began, on the monotonic clock. */
+  /** When the last attempt began. */
   attemptedSince = 0
   /** Number of attempts that were sent and whose outcome is unknown. */
   lostAttempts = 0
@@ -164,7 +164,7 @@ class RunningCall {
 
       failures += 1
       const delayMs = delayBeforeRepeat(outcome, failures, isRepeatable, retry)
-      if (delayMs === undefined || performance.now() + delayMs >= this.deadline.endsAt) {
+      if (delayMs === undefined || performance.now() + delayMs >= this.deadline.endsFrom) {
         if (!('status' in outcome)) throw outcome
         this.#report(outcome)
         return outcome

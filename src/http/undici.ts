@@ -107,8 +107,8 @@ async function loadUndici(): Promise<Undici> {
     const advice =
       'If this code was bundled, leave `undici` external there; or give the client a `fetch`, such as `globalThis.fetch`'
     const message = `is missing, and undici, which is used without one, cannot be loaded. ${advice} (${messageOf(error)})`
-    const refuse = configurationError('The client has nothing to send requests with')
-    throw refuse([{ path: ['dispatcher'], message }], { cause: error })
+    const invalid = configurationError('The client has nothing to send requests with')
+    throw invalid([{ path: ['dispatcher'], message }], { cause: error })
   }
 }
 

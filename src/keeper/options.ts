@@ -83,8 +83,8 @@ export type ResolvedOptions = SubscriptionKeeperOptions & {
 
 /** @throws `ConfigurationError` with every problem found */
 export function resolveOptions(options: SubscriptionKeeperOptions): ResolvedOptions {
-  const refuse = configurationError('SubscriptionKeeper cannot be made from these options')
-  validate<unknown>(optionsSchema, options, refuse)
+  const invalid = configurationError('SubscriptionKeeper cannot be made from these options')
+  validate<unknown>(optionsSchema, options, invalid)
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
   return { ...options, ...defaults, ...given }
 }

@@ -34,26 +34,26 @@ export function numericId(id: unknown): unknown {
 
 const shownIssues = 5
 
-/** Every error of this package about an invalid value comes from here. @throws what `refuse` makes of the issues */
+/** Every error of this package about an invalid value comes from here. @throws what `invalid` makes of the issues */
 export function validate<Output>(
   schema: z.ZodType<Output>,
   value: unknown,
-  refuse: (issues: readonly Issue[]) => Error,
+  invalid: (issues: readonly Issue[]) => Error,
 ): Output {
   const result = schema.safeParse(value, ownMessages)
   if (result.success) return result.data
-  throw refuse(issuesOf(result.error))
+  throw invalid(issuesOf(result.error))
 }
 
-type Refusal<Refused> = (issues: readonly Issue[], options?: { cause?: unknown }) => Refused
+type ErrorFor<Made> = (issues: readonly Issue[], options?: { cause?: unknown }) => Made
 
 /** Makes the error about issues of options, variables and arguments of a constructor. `what` cannot be made, or started. */
-export function configurationError(what: string): Refusal<ConfigurationError> {
+export function configurationError(what: string): ErrorFor<ConfigurationError> {
   return (issues, options) => new ConfigurationError(`${what}: ${formatIssues(issues)}.`, { issues }, options)
 }
 
 /** The same of a call's arguments. `what` was not done. */
-export function invalidRequest(what: string): Refusal<InvalidRequestError> {
+export function invalidRequest(what: string): ErrorFor<InvalidRequestError> {
   return (issues, options) =>
     new InvalidRequestError(`${what}: ${formatIssues(issues)}.`, { issues }, options)
 }

@@ -148,7 +148,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     if (isCounted) await this.#store.writeState({ ...entry, attempts: attempt, crashes })
     const { data, error } = this.#parser.safeParse(entry.text)
     if (error) return this.#rejectUnreadable(entry, error)
-    const startedAt = performance.now()
+    const startedSince = performance.now()
     try {
       await traced(
         channel,
@@ -163,7 +163,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
       return this.#fail(entry, data, reason)
     }
     this.#failures = 0
-    const durationMs = Math.round(performance.now() - startedAt)
+    const durationMs = Math.round(performance.now() - startedSince)
     const fields = { attempt, durationMs, receivedAt: entry.receivedAt, ...namesOf(data) }
     this.#store.folder.reports.toLogger('debug', { event: 'spool.delivered', ...fields }, 'Delivered')
     await this.#store.remove(entry)

@@ -8,7 +8,7 @@ import type { DeadLetter } from './dead-letters.js'
 import { Deliverer } from './deliverer.js'
 import {
   type DeliverySpoolOptions,
-  refuse,
+  invalidSpool,
   validateCloseOptions,
   validateSpoolOptions,
 } from './spool-options.js'
@@ -41,7 +41,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
     // In JavaScript the constructor is not private.
     if (!(store instanceof SpoolStore)) {
       const message = 'use `await DeliverySpool.open(options)` instead of `new DeliverySpool`'
-      throw refuse([{ path: [], message }])
+      throw invalidSpool([{ path: [], message }])
     }
     this.#store = store
     this.#parser = parser

@@ -4,18 +4,18 @@ import { dirname, join } from 'node:path'
 import { SpoolError } from '../errors.js'
 import { messageOf } from '../shared/text.js'
 import { parseName } from './format.js'
-import { refusePath, type SpoolReports } from './spool-options.js'
+import { invalidPath, type SpoolReports } from './spool-options.js'
 
 /** Creates the folder if it is not there, and closes it to others. @throws `ConfigurationError` if it cannot be used */
 export async function prepareFolder(folder: string, files: SpoolFiles): Promise<void> {
   await createFolder(folder, files).catch((cause) =>
-    refusePath(folder, 'cannot be created: use a path below a folder that this process may write', cause),
+    invalidPath(folder, 'cannot be created: use a path below a folder that this process may write', cause),
   )
   const { mode, uid } = await fs.stat(folder)
   const ownUid = process.getuid?.() ?? uid
   if (uid !== ownUid) {
     const advice = 'run the app as that user, chown the folder with its files, or use one below it'
-    refusePath(folder, `belongs to another user (${uid}, and this process runs as ${ownUid}): ${advice}`)
+    invalidPath(folder, `belongs to another user (${uid}, and this process runs as ${ownUid}): ${advice}`)
   }
   if (process.platform === 'win32' || (mode & 0o077) === 0) return
   // Kubernetes opens it to a group at each mount (`fsGroup`). The spool closes its own folder, and no other.
@@ -23,9 +23,9 @@ export async function prepareFolder(folder: string, files: SpoolFiles): Promise<
   const foreign = (await fs.readdir(folder)).find(isForeign)
   const problem = `is open to other users (mode 0${(mode & 0o777).toString(8)})`
   if (foreign !== undefined) {
-    refusePath(folder, `${problem} and holds ${foreign}: run "chmod 700" on it, or use a folder below it`)
+    invalidPath(folder, `${problem} and holds ${foreign}: run "chmod 700" on it, or use a folder below it`)
   }
-  await fs.chmod(folder, 0o700).catch((cause) => refusePath(folder, `${problem}: use another folder`, cause))
+  await fs.chmod(folder, 0o700).catch((cause) => invalidPath(folder, `${problem}: use another folder`, cause))
 }
 
 /** Creates a folder and syncs the names of all new folders: otherwise a power failure could lose the spool. */

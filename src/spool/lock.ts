@@ -10,7 +10,7 @@ import { connect, createServer } from 'node:net'
 import { basename, join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { lockPattern } from './format.js'
-import { refusePath, type SpoolReports } from './spool-options.js'
+import { invalidPath, type SpoolReports } from './spool-options.js'
 
 /** How often a process looks whether its lock still exists, in milliseconds. */
 const watchIntervalMs = 1_000
@@ -44,7 +44,7 @@ export async function lockFolder(folder: string, concurrency: number, reports: S
     await sleep(50 + Math.random() * 200)
   }
   const advice = 'give each spool a folder of its own, or close the other one'
-  return refusePath(folder, `is open already, in this process or in another one: ${advice}`)
+  return invalidPath(folder, `is open already, in this process or in another one: ${advice}`)
 }
 
 /** Listens on a socket of that name in the folder; `undefined` if another process considered the socket dead and removed it. */
@@ -61,7 +61,7 @@ async function announce(folder: string, name: string, reports: SpoolReports) {
   } catch (cause) {
     server.close()
     if (Object(cause).code === 'ENOENT') return undefined
-    refusePath(folder, 'cannot hold the Unix socket of a lock: use a local disk with room', cause)
+    invalidPath(folder, 'cannot hold the Unix socket of a lock: use a local disk with room', cause)
   }
   let watch: NodeJS.Timeout | undefined
   const lost = new Promise<void>((resolve) => {
@@ -100,7 +100,7 @@ async function removeIfDead(folder: string, name: string): Promise<number | unde
     // A full connection queue (EAGAIN), or the lock of another user (EACCES), proves nothing: refuse rather than share.
     if (!['ECONNREFUSED', 'ENOENT'].includes(Object(error).code)) return undefined
     const problem = `holds ${name}, which cannot be removed`
-    await fs.rm(path, { force: true }).catch((cause) => refusePath(folder, problem, cause))
+    await fs.rm(path, { force: true }).catch((cause) => invalidPath(folder, problem, cause))
     return Number(lockPattern.exec(name)?.[1])
   } finally {
     socket.destroy()
@@ -118,7 +118,10 @@ function socketAddress(folder: string, path: string): string {
   const address = shorter.length < path.length ? shorter : path
   const tooMany = Buffer.byteLength(address) - maxSocketNameBytes
   if (tooMany > 0) {
-    refusePath(folder, `is ${tooMany} bytes too long for the name of a Unix socket in it: use a shorter path`)
+    invalidPath(
+      folder,
+      `is ${tooMany} bytes too long for the name of a Unix socket in it: use a shorter path`,
+    )
   }
   return address
 }

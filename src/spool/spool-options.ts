@@ -76,21 +76,21 @@ export function validateSpoolOptions(options: unknown): void {
     maxBytes: z.int().min(0).optional(),
     logger: loggerSchema().optional(),
   })
-  validate(schema, options, refuse)
+  validate(schema, options, invalidSpool)
 }
 
 /** @throws `ConfigurationError` about unknown options of `close`, or an invalid time */
 export function validateCloseOptions(options: unknown): void {
-  validate(z.strictObject({ timeoutMs: z.number().min(0).max(maxDelayMs).optional() }), options, refuse)
+  validate(z.strictObject({ timeoutMs: z.number().min(0).max(maxDelayMs).optional() }), options, invalidSpool)
 }
 
 /** @throws `ConfigurationError` that names the folder and the system's error */
-export function refusePath(folder: string, problem: string, cause?: unknown): never {
+export function invalidPath(folder: string, problem: string, cause?: unknown): never {
   const why = cause === undefined ? '' : ` (${messageOf(cause)})`
-  throw refuse([{ path: ['path'], message: `the folder ${folder} ${problem}${why}` }], { cause })
+  throw invalidSpool([{ path: ['path'], message: `the folder ${folder} ${problem}${why}` }], { cause })
 }
 
-export const refuse = configurationError('The delivery spool cannot work')
+export const invalidSpool = configurationError('The delivery spool cannot work')
 
 export type SpoolReports = ReturnType<typeof reportsOf>
 

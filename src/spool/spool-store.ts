@@ -15,7 +15,7 @@ import type { FileFields, StoredEntry } from './format.js'
 import { diskBytesOf, notAttempted, parseName } from './format.js'
 import { type Lock, lockFolder } from './lock.js'
 import { type Entry, Segment } from './segment.js'
-import { type DeliverySpoolOptions, defaultConcurrency, refusePath, reportsOf } from './spool-options.js'
+import { type DeliverySpoolOptions, defaultConcurrency, invalidPath, reportsOf } from './spool-options.js'
 
 /** 1 s, 2 s, 4 s and so on to 1 min. */
 const backoff: Backoff = { firstMs: 1_000, maxMs: 60_000 }
@@ -70,7 +70,7 @@ export class SpoolStore {
   #lettersBefore: ReadonlySet<number> = new Set()
   #unwrittenBytes = 0
   #lastId = 0
-  readonly #startedAt = Date.now() - performance.now()
+  readonly #originAt = Date.now() - performance.now()
 
   constructor(folder: SpoolFolder, lock: Lock, maxBytes: number) {
     this.folder = folder
@@ -81,13 +81,13 @@ export class SpoolStore {
 
   /** The time by which entries are due: it only goes forward. */
   now(): number {
-    return Math.floor(this.#startedAt + performance.now())
+    return Math.floor(this.#originAt + performance.now())
   }
 
   /** Reads the folder, but for its dead letters. @throws `ConfigurationError` */
   async read(): Promise<void> {
     const { path, reports } = this.folder
-    const listed = await this.folder.list().catch((cause) => refusePath(path, 'cannot be read', cause))
+    const listed = await this.folder.list().catch((cause) => invalidPath(path, 'cannot be read', cause))
     for (const { name, isFile } of listed) {
       const found = parseName(name)
       const isOurs = typeof found === 'object'

@@ -32,7 +32,7 @@ import { formatIssues, invalidRequest, parseJson } from '../shared/validation.js
 import { messageIn, type View, type Words, worded } from '../shared/words.js'
 
 /** The error for a value that cannot be sent with this client's options. */
-export function refusal(path: readonly string[], message: string): InvalidRequestError {
+export function unsendable(path: readonly string[], message: string): InvalidRequestError {
   return invalidRequest('Nothing was sent')([{ path, message }])
 }
 

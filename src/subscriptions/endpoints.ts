@@ -21,8 +21,8 @@ import {
   falseSuccess,
   noUsableId,
   outcomeUnknown,
-  refusal,
   refusedChange,
+  unsendable,
 } from './answer-errors.js'
 import {
   type AssociatedValues,
@@ -69,7 +69,7 @@ export class SubscriptionEndpoints {
   readonly #headers: AssociatedValues | undefined
   readonly #gatewayKeys: readonly string[]
   /** Operations whose route has answered 2xx: only then a 404 proves that the subscription has ended. */
-  readonly #proven = new Set<Operation>()
+  readonly #confirmed = new Set<Operation>()
 
   constructor(options: {
     readonly baseUrl: URL
@@ -93,7 +93,7 @@ export class SubscriptionEndpoints {
     // As text at once, because the caller may change a URL object.
     const callbackUrl = String(valid.callbackUrl)
     const problem = loopbackCallbackProblem(callbackUrl, this.#baseUrl.href)
-    if (problem !== undefined) throw refusal(['callbackUrl'], problem)
+    if (problem !== undefined) throw unsendable(['callbackUrl'], problem)
     const form = new URLSearchParams()
     form.append('notification_type', notificationTypes.join(','))
     form.append('username', usernames.join(','))
@@ -147,7 +147,7 @@ export class SubscriptionEndpoints {
     const { parameters = {}, headers } = valid
     const { idField } = this.#routes.update
     if (idField !== undefined && Object.hasOwn(parameters, idField)) {
-      throw refusal(['parameters', idField], 'is the field of the id (`routes.update.idField`)')
+      throw unsendable(['parameters', idField], 'is the field of the id (`routes.update.idField`)')
     }
     await this.#change(call, 'update', id, { parameters, headers })
   }
@@ -171,8 +171,8 @@ export class SubscriptionEndpoints {
     }
     const answer = await call.send(request, (sent) => apiError(sent))
     const isLost = call.lostAttempts > 0
-    // Read after the answer: another call may have proven the route meanwhile.
-    const provesEnded = this.#proven.has(operation)
+    // Read after the answer: another call may have confirmed the route meanwhile.
+    const provesEnded = this.#confirmed.has(operation)
     const isOfService = answer.intermediary === undefined
     const hasEnded = isNotFound(answer.status) && isOfService && provesEnded
     // After a lost answer, because an earlier attempt of this call has ended the subscription.
@@ -182,7 +182,7 @@ export class SubscriptionEndpoints {
         ? falseSuccess(answer)
         : refusedChange(answer, { operation, subscriptionId, provesEnded, isLost })
     if (failure !== undefined) throw failure
-    this.#proven.add(operation)
+    this.#confirmed.add(operation)
   }
 
   /** @param parameters - for the body; there is no body without parameters and without a field for the id */
@@ -208,7 +208,7 @@ export class SubscriptionEndpoints {
     const taken = Object.keys(own ?? {}).map((name) => name.toLowerCase())
     const twice = Object.keys(headers ?? {}).find((name) => taken.includes(name.toLowerCase()))
     if (twice !== undefined) {
-      throw refusal(['headers', twice], "is a header of the client's option `headers`")
+      throw unsendable(['headers', twice], "is a header of the client's option `headers`")
     }
     const given = [headers, parameters].flatMap((values) => Object.values(values ?? {}))
     return {

@@ -183,13 +183,13 @@ function associatedValuesSchema(reserved: readonly (readonly [names: readonly st
     .check(({ value: values, issues }) => {
       const seen = new Set<string>()
       for (const name of Object.keys(values)) {
-        const refuse = (message: string) =>
+        const add = (message: string) =>
           issues.push({ code: 'custom', continue: true, input: name, path: [name], message })
         const lowerCase = name.toLowerCase()
         const reason = reasons.get(lowerCase)
-        if (!headerName.test(name)) refuse(`cannot be the name of an HTTP header: ${headerNameRule}`)
-        if (reason !== undefined) refuse(`is reserved: ${reason}`)
-        if (seen.has(lowerCase)) refuse('is given twice: header names are the same in any case')
+        if (!headerName.test(name)) add(`cannot be the name of an HTTP header: ${headerNameRule}`)
+        if (reason !== undefined) add(`is reserved: ${reason}`)
+        if (seen.has(lowerCase)) add('is given twice: header names are the same in any case')
         seen.add(lowerCase)
       }
     })
@@ -215,23 +215,20 @@ export function checkAssociatedValues({
   value,
   issues,
 }: z.core.ParsePayload<UpdateSubscriptionParametersInput>): void {
-  const refuse = (path: PropertyKey[], message: string) =>
+  const add = (path: PropertyKey[], message: string) =>
     issues.push({ code: 'custom', continue: true, input: value, path, message })
   const { parameters = {}, headers = {} } = value
   const pairs = [...Object.entries(parameters), ...Object.entries(headers)]
   const bytes = Buffer.byteLength(pairs.flat().join(''))
   const why = 'all of them come back as headers of every callback, and servers limit those'
   if (pairs.length > maxValues) {
-    refuse(
-      [],
-      `there are ${pairs.length} parameters and headers, more than the limit of ${maxValues}: ${why}`,
-    )
+    add([], `there are ${pairs.length} parameters and headers, more than the limit of ${maxValues}: ${why}`)
   } else if (bytes > maxValueBytes) {
-    refuse([], `parameters and headers have ${bytes} bytes, more than the limit of ${maxValueBytes}: ${why}`)
+    add([], `parameters and headers have ${bytes} bytes, more than the limit of ${maxValueBytes}: ${why}`)
   }
   const parameterNames = new Set(Object.keys(parameters).map((name) => name.toLowerCase()))
   for (const name of Object.keys(headers)) {
     if (!parameterNames.has(name.toLowerCase())) continue
-    refuse(['headers', name], 'is a parameter, too: on callbacks both would be the same header')
+    add(['headers', name], 'is a parameter, too: on callbacks both would be the same header')
   }
 }

@@ -35,11 +35,11 @@ export async function closeServer(
   connections: ReadonlySet<NodeConnection>,
   isBusy: () => boolean,
 ): Promise<void> {
-  const endAt = performance.now() + timeoutMs
+  const endsFrom = performance.now() + timeoutMs
   let isClosed = false
-  let lastAt = performance.now()
+  let lastSince = performance.now()
   server.prependListener('request', ({ httpVersionMajor }, response) => {
-    lastAt = performance.now()
+    lastSince = performance.now()
     // HTTP/2 has no such header.
     if (httpVersionMajor !== 2 && !response.headersSent) response.setHeader('connection', 'close')
   })
@@ -49,9 +49,9 @@ export async function closeServer(
     isClosed = true
   })
   Reflect.deleteProperty(server, 'closeIdleConnections')
-  while (!isClosed && performance.now() < endAt) {
+  while (!isClosed && performance.now() < endsFrom) {
     await new Promise((resolve) => setTimeout(resolve, 25))
-    if (performance.now() < lastAt + 1_000 || isBusy()) continue
+    if (performance.now() < lastSince + 1_000 || isBusy()) continue
     server.closeIdleConnections?.()
     for (const connection of connections) connection.close?.()
   }

@@ -46,7 +46,7 @@ interface Received {
 /** A delivery whose handlers have begun, or an invalid body that `onInvalid` has got. */
 interface Handled {
   readonly fields: Names
-  readonly startedAt: number
+  readonly startedSince: number
   readonly done: Promise<void>
 }
 
@@ -176,7 +176,7 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
     for (let step = 0; step < 10 && !isDone; step += 1) await undefined
     const { ackTimeoutMs = 2_000 } = this.#options
     if (!isDone) await settlesWithin(ackTimeoutMs, done)
-    const durationMs = Math.round(performance.now() - handled.startedAt)
+    const durationMs = Math.round(performance.now() - handled.startedSince)
     const isBlocked = durationMs > ackTimeoutMs + timerLatenessMs
     if (isBlocked || !isDone) {
       const slow = { event: 'handler.slow', ...fields, ackTimeoutMs, durationMs }
@@ -194,10 +194,10 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
   ): Promise<Handled | undefined> {
     let body: unknown
     let value: unknown
-    let startedAt: number | undefined
+    let startedSince: number | undefined
     try {
       const read = await readBody()
-      startedAt = performance.now()
+      startedSince = performance.now()
       // A body that a parser has read was not limited yet.
       if (read === undefined || isLarger(read.body, this.maxBodyBytes)) return undefined
       body = read.body
@@ -209,12 +209,16 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
       const delivery = this.#read(value, body)
       // Read first, because a handler may change the notification.
       const fields = namesOf(delivery)
-      return { fields, startedAt, done: this.#runHandlers(delivery, fields, headers) }
+      return { fields, startedSince, done: this.#runHandlers(delivery, fields, headers) }
     } catch (thrown) {
       const error = errorOf(body, thrown)
       const names = namesIn(value)
       const fields = { issues: this.#shownIssues(error, names.type), ...names }
-      return { fields, startedAt: startedAt ?? performance.now(), done: this.#reportInvalid(error, fields) }
+      return {
+        fields,
+        startedSince: startedSince ?? performance.now(),
+        done: this.#reportInvalid(error, fields),
+      }
     }
   }
 

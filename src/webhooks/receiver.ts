@@ -188,10 +188,10 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
     })
     validateReceiver(schema, { server, options })
     const { timeoutMs = 10_000 } = options
-    const startedAt = performance.now()
+    const startedSince = performance.now()
     const { connections, deliveries } = this.#core
     await closeServer(server, timeoutMs, connections.of(server), () => deliveries.count > 0)
-    return this.drain({ timeoutMs: Math.max(0, startedAt + timeoutMs - performance.now()) })
+    return this.drain({ timeoutMs: Math.max(0, startedSince + timeoutMs - performance.now()) })
   }
 
   /** @internal */
