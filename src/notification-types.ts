@@ -8,10 +8,8 @@ export const notificationTypes = ['behavioral', 'call-score', 'conversation-ai']
 export type NotificationType = (typeof notificationTypes)[number]
 
 /**
- * The documented values of `notification.type`, by the subscribable type that brings them.
- *
- * The list comes from the service's public developer pages (docs/service.md, Notification types). It may be
- * incomplete: a value that is not listed here is normal and never an error.
+ * The documented values † of `notification.type`, by the subscribable type that brings them (docs/service.md, Notification
+ * types). The list may be incomplete: another value is normal and never an error.
  */
 export const documentedNotificationTypes = {
   /** How a call goes: each with `Opened` when it begins and `Closed` when it ends. */
@@ -35,16 +33,12 @@ export const documentedNotificationTypes = {
     'positiveInteractionOpened',
     'positiveInteractionClosed',
   ],
-  /** Scores of calls. */
   'call-score': ['cxScoreUpdated'],
   /** Topics of conversations. The source of this list breaks off here: there may be more. */
   'conversation-ai': ['topicKeywordEvent', 'topicKeywordAbsentEvent'],
 } as const satisfies Record<NotificationType, readonly string[]>
 
-/**
- * A documented value of `notification.type`, from the service's public developer pages. Values outside this list are
- * normal: see {@link documentedNotificationTypes}.
- */
+/** A value of `notification.type` in {@link documentedNotificationTypes}. */
 export type DocumentedNotificationType = (typeof documentedNotificationTypes)[NotificationType][number]
 
 /** The test delivery of `notification-subscriber check`, of no subscription: a receiver accepts it and calls no handler. */

@@ -1,7 +1,7 @@
 /** The Authorization header of subscription calls, by kind of credentials (docs/client.md, Tokens). */
 import pMemoize from 'p-memoize'
 import { TimeoutError } from '../errors.js'
-import type { Deadline, Missing } from '../http/deadline.js'
+import type { Deadline, TimeoutReason } from '../http/deadline.js'
 import { type RetryOptions, retryPolicy } from '../http/retry.js'
 import type { Authorization, Authorizer } from '../http/send.js'
 import { configurationError } from '../shared/validation.js'
@@ -35,7 +35,6 @@ export interface ProvidedTokenAuth {
 /** One of the three ways to authenticate (docs/service.md, Authentication). */
 export type Auth = ClientCredentialsAuth | BasicAuth | ProvidedTokenAuth
 
-/** An authorizer that may hold an access token. */
 export interface TokenAuthorizer extends Authorizer {
   /** The held access token, as an existing promise; `undefined` if the caller must wait for a token. */
   heldAccessToken?(): Promise<string> | undefined
@@ -67,7 +66,7 @@ function bearer(accessToken: string, expiresAt?: number): Authorization {
 function providedTokenAuthorizer(auth: ProvidedTokenAuth): TokenAuthorizer {
   async function authorize(deadline: Deadline): Promise<Authorization> {
     const provided = (async (): Promise<unknown> => auth.getAccessToken())()
-    const token = await deadline.waitFor(provided, 'token', { missing: () => missingProvided })
+    const token = await deadline.waitFor(provided, 'token', { timeoutReason: () => noTokenYet })
     if (typeof token === 'string' && accessTokenPattern.test(token)) return bearer(token)
     throw noAccessToken([{ path: ['auth', 'getAccessToken'], message: noTokenReturned }])
   }
@@ -81,7 +80,7 @@ function providedTokenAuthorizer(auth: ProvidedTokenAuth): TokenAuthorizer {
   }
 }
 
-const missingProvided: Missing = {
+const noTokenYet: TimeoutReason = {
   words: ({ orMoreTime }) =>
     `\`auth.getAccessToken\` had not returned a token. See what it waits for${orMoreTime}.`,
 }
@@ -98,7 +97,7 @@ interface HeldToken {
   readonly lifetimeMs: number
   /** When a refresh is due; changes when a refresh starts or fails. */
   refreshAt: number
-  /** On the wall clock: the other one may stand still while the machine sleeps. After a wrong one a 401 brings a new token. */
+  /** On the wall clock: the monotonic clock may stand still while the machine sleeps. If the wall clock is wrong, a 401 brings a new token. */
   readonly expiresAt: number
 }
 
@@ -143,10 +142,10 @@ class RequestedTokens implements TokenAuthorizer {
     { accessToken, expiresAt = Number.POSITIVE_INFINITY }: Authorization,
     deadline: Deadline,
   ): Promise<Authorization> {
-    // It has expired on its way, such as in a queue of the caller's `fetch`.
+    // The token has expired on its way, such as in a queue of the caller's `fetch`.
     if (Date.now() >= expiresAt) return this.authorize(deadline)
     this.#rejected = accessToken
-    // A newer token may have replaced it.
+    // A newer token may have replaced the rejected one.
     if (this.#current?.accessToken === accessToken) this.#current = undefined
     return this.authorize(deadline)
   }
@@ -171,7 +170,7 @@ class RequestedTokens implements TokenAuthorizer {
       if (error instanceof TimeoutError && !deadline.aborted) return this.#obtainOnce(deadline.timeoutMs)
       throw error
     })
-    return deadline.waitFor(token, 'token', { missing: () => this.#endpoint.missing() })
+    return deadline.waitFor(token, 'token', { timeoutReason: () => this.#endpoint.timeoutReason() })
   }
 
   async #refresh(token: HeldToken): Promise<void> {

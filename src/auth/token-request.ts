@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { type Issue, ResponseValidationError, TokenRequestError } from '../errors.js'
 import type { Answer } from '../http/answer.js'
-import type { Deadline, Missing } from '../http/deadline.js'
+import type { Deadline, TimeoutReason } from '../http/deadline.js'
 import { type Address, addressBelow } from '../http/exchange.js'
 import { intermediaryAdvice } from '../http/intermediary.js'
 import { isPage, reasonIn } from '../http/reason.js'
@@ -37,11 +37,11 @@ export interface ClientCredentialsAuth {
    * in errors, logs or `console.log(client)`.
    */
   readonly clientSecret?: string | undefined
-  /** OAuth scope to ask for; see the service's public developer pages. Default: none. */
+  /** OAuth scope to ask for † (docs/service.md, Endpoints). Default: none. */
   readonly scope?: string | undefined
   /**
    * How a token request proves which client sends it: ID and secret in a Basic header, or in the body as `client_id` and
-   * `client_secret`, which the service's public developer pages also name, or a function of your own. Default: `'header'`.
+   * `client_secret` † (docs/service.md, Authentication), or a function of your own. Default: `'header'`.
    */
   readonly clientAuthentication?: 'header' | 'body' | ClientAuthentication | undefined
   /** How ID and secret are encoded before base64, in a header. Default: `'raw'`. */
@@ -54,7 +54,7 @@ export interface ClientCredentialsAuth {
 export interface TokenRequest {
   /** Address of the token endpoint: the audience of a client assertion. */
   readonly url: string
-  /** The request's headers, still without any. */
+  /** Empty: for headers to add. */
   readonly headers: Headers
   /** The fields of the form: `grant_type`, and `scope` if there is one. */
   readonly body: URLSearchParams
@@ -105,7 +105,6 @@ export interface TokenRequestOptions
 
 const tokenChannel = channelFor('token')
 
-/** Requests tokens with one set of credentials. */
 export class TokenEndpoint {
   readonly address: Address
   readonly #scope: string | undefined
@@ -136,8 +135,7 @@ export class TokenEndpoint {
     }
   }
 
-  /** Why there is no token yet. */
-  missing(): Missing {
+  timeoutReason(): TimeoutReason {
     const { proxy } = this.#settings.transport
     const slow = [
       'the authorization server',

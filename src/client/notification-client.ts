@@ -80,7 +80,7 @@ export class NotificationClient implements AsyncDisposable {
     this.service = `${withoutEndingSlashes(baseUrl.href)} ${tenant}`.trim()
     this.#endpoints = new SubscriptionEndpoints({ baseUrl, routes, headers })
     this.#transport = fetch ? fetchTransport(fetch) : undiciTransport({ ca, dispatcher })
-    // Not of token requests: a request that has its turn may wait for one.
+    // Token requests take no turn: a request that has its turn may wait for a token request.
     this.#turns = fetch || dispatcher ? undefined : new Turns(maxConnections)
     this.#retry = retryPolicy(valid.retry, defaultRetryPolicy)
     this.#timeoutMs = valid.timeoutMs ?? defaultTimeoutMs
@@ -153,8 +153,8 @@ export class NotificationClient implements AsyncDisposable {
   }
 
   /**
-   * Ends a subscription. The route comes from the service's public developer pages; the option `routes` changes it.
-   * Repeating the call is safe.
+   * Ends a subscription, by the route † of docs/service.md, Endpoints; the option `routes` sets another. Repeating the call
+   * is safe.
    *
    * @throws `SubscriptionNotFoundError` when no active subscription has this id, or the service has another route
    */
@@ -163,9 +163,9 @@ export class NotificationClient implements AsyncDisposable {
   }
 
   /**
-   * Changes parameters of a subscription: later callbacks carry the new values (docs/service.md, Rules). Pairs that are not
-   * named keep their values. The route comes from the service's public developer pages; the option `routes` changes it.
-   * Repeating the call is safe.
+   * Changes parameters of a subscription: later callbacks carry the new values, and pairs that are not named keep theirs
+   * (docs/service.md, Rules). The route † is in docs/service.md, Endpoints; the option `routes` sets another. Repeating the
+   * call is safe.
    *
    * @throws `SubscriptionNotFoundError` when no active subscription has this id, or the service has another route
    *

@@ -24,7 +24,7 @@ export interface CallbackResult extends Pick<RecordedCallback, 'subscriptionId' 
 /** Connections to one receiver: the callbacks of a burst wait here instead of flooding it. */
 const connectionsPerOrigin = 64
 
-type Headers = Readonly<Record<string, string>>
+type HeaderValues = Readonly<Record<string, string>>
 type Sent = Pick<RecordedCallback, 'headers' | 'body'>
 type About = Pick<RecordedCallback, 'subscriptionId' | 'callbackUrl' | 'notificationId' | 'type' | 'username'>
 type Attempt = Pick<CallbackResult, 'status' | 'error'>
@@ -73,20 +73,20 @@ export class Callbacks {
     return this.#agent.destroy()
   }
 
-  /** One callback. Its content is made when it is sent, because a parameter may change until then. */
-  async #deliver(callback: About, contentFor: (parameters: Headers) => Sent): Promise<CallbackResult> {
+  /** One callback. Headers and body are made when the callback is sent: a parameter may change until then. */
+  async #deliver(callback: About, requestFor: (parameters: HeaderValues) => Sent): Promise<CallbackResult> {
     const { store } = this.#parts
     const { subscriptionId, callbackUrl } = callback
     const { origin } = new URL(callbackUrl)
     const queue = this.#queues.get(origin) ?? pLimit(connectionsPerOrigin)
     this.#queues.set(origin, queue)
-    const attempt = await queue(() => this.#call(callback, contentFor))
+    const attempt = await queue(() => this.#call(callback, requestFor))
     store.callbackDone(subscriptionId, attempt.error === undefined)
     const subscriptionEnded = store.get(subscriptionId) === undefined
     return { subscriptionId, callbackUrl, ...attempt, subscriptionEnded }
   }
 
-  async #call(callback: About, contentFor: (parameters: Headers) => Sent): Promise<Attempt> {
+  async #call(callback: About, requestFor: (parameters: HeaderValues) => Sent): Promise<Attempt> {
     const { store, faults, activity } = this.#parts
     const { subscriptionId, callbackUrl } = callback
     const subscription = store.get(subscriptionId)
@@ -94,9 +94,9 @@ export class Callbacks {
       return { error: new Error('The subscription ended before this callback was sent') }
     }
     const fault = faults.take('callback', subscriptionId)
-    const content = contentFor(subscription.parameters)
-    const finish = activity.beginCallback({ ...callback, ...content, ...(fault && { fault }) })
-    const { answer, ...attempt } = await this.#post(callbackUrl, content, fault)
+    const request = requestFor(subscription.parameters)
+    const finish = activity.beginCallback({ ...callback, ...request, ...(fault && { fault }) })
+    const { answer, ...attempt } = await this.#post(callbackUrl, request, fault)
     const { error, ...status } = attempt
     finish({ ...status, ...(answer && { answer }), ...(error && { error: messageOf(error) }) })
     return attempt
@@ -137,7 +137,7 @@ export class Callbacks {
 }
 
 /** The values of a duplicate header are in one line. */
-function flat(headers: Readonly<Record<string, string | string[] | undefined>>): Headers {
+function flat(headers: Readonly<Record<string, string | string[] | undefined>>): HeaderValues {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value].flat().join(', ')]))
 }
 

@@ -7,16 +7,16 @@ import type { Words } from '../shared/words.js'
 export interface Waiting {
   /** What a `TimeoutError` says the call was waiting for. */
   readonly phase: TimeoutError['phase']
-  /** What is missing, for a `TimeoutError`. Default: by the phase. */
-  readonly missing?: (() => Missing) | undefined
+  /** Default: {@link timeoutReasonIn} the phase. */
+  readonly timeoutReason?: (() => TimeoutReason) | undefined
   /** Called when the deadline is aborted. */
   abandon(): void
 }
 
-export interface Missing {
-  /** A sentence, and what to do. */
+/** What a `TimeoutError` says about the wait. */
+export interface TimeoutReason {
+  /** What had not happened yet, and what to do. */
   readonly words: Words
-  /** How the last attempt failed, if one did. */
   readonly lastFailure?: Error | undefined
 }
 
@@ -77,14 +77,14 @@ export class Deadline {
   waitFor<T>(
     promise: Promise<T>,
     phase: Waiting['phase'],
-    { abandon, missing }: Partial<Pick<Waiting, 'abandon' | 'missing'>> = {},
+    { abandon, timeoutReason }: Partial<Pick<Waiting, 'abandon' | 'timeoutReason'>> = {},
   ): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const leave = () => {
         reject(this.#reason)
         abandon?.()
       }
-      this.setWaiting({ phase, missing, abandon: leave })
+      this.setWaiting({ phase, timeoutReason, abandon: leave })
       promise.finally(() => this.setWaiting(undefined)).then(resolve, reject)
     })
   }
@@ -118,8 +118,8 @@ export class Deadline {
   }
 }
 
-/** What a request is missing in a phase, if the wait itself does not say. */
-export function missingInPhase(
+/** The reason by the phase alone. */
+export function timeoutReasonIn(
   phase: TimeoutError['phase'],
   { host, shown }: { readonly host?: string; readonly shown?: string },
   proxy: string | undefined,

@@ -5,14 +5,12 @@ import { isBusy, isOutcomeOpen, isUnauthorized } from '../shared/statuses.js'
 import { messageIn, worded } from '../shared/words.js'
 import { Answer } from './answer.js'
 import { toConnectionError } from './connection-error.js'
-import { Deadline, missingInPhase, type Waiting } from './deadline.js'
+import { Deadline, timeoutReasonIn, type Waiting } from './deadline.js'
 import type { Address, HttpRequest, Transport } from './exchange.js'
 import { delayBeforeRepeat, type RetryPolicy } from './retry.js'
 import type { Turns } from './turns.js'
 
-/** A request without its Authorization header. */
 export interface UnauthorizedRequest extends Pick<HttpRequest, 'method' | 'address' | 'body'> {
-  /** Further headers of the caller. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** Secrets in the request: no error shows them, even if the server returns them. */
   readonly secrets: readonly string[]
@@ -24,16 +22,16 @@ export interface UnauthorizedRequest extends Pick<HttpRequest, 'method' | 'addre
   readonly action: string
 }
 
+/** What authorizes one request. */
 export interface Authorization {
-  /** The value of the header, if there is one. */
+  /** The value of the header `Authorization`. */
   readonly header?: string
-  /** Further headers. */
+  /** Headers besides it, such as those of the caller's `auth.clientAuthentication`. */
   readonly headers?: Readonly<Record<string, string>>
   /** The body, if it is part of the authorization. */
   readonly body?: string
   /** Texts that no error or log line may show. */
   readonly secrets: readonly string[]
-  /** The token that is in the header, if one is. */
   readonly accessToken?: string
   /** When the token expires, on the wall clock. Only of a token that had not expired when it was taken. */
   readonly expiresAt?: number | undefined
@@ -48,7 +46,6 @@ export interface Authorizer {
 
 /** The service's last answer to a call, a success or not. */
 export interface ResponseSummary {
-  /** HTTP status. */
   readonly status: number
   /** The service's id of the request, such as `x-request-id` (docs/errors.md, Request ids). */
   readonly requestId: string | undefined
@@ -116,7 +113,7 @@ class RunningCall {
   lostAttempts = 0
   /** How many of them were answered 503 or 408. */
   busyAttempts = 0
-  /** HTTP status of the last attempt's answer. */
+  /** Of the last attempt's answer. */
   status: number | undefined
   /** The last attempt's failure, if another attempt follows. */
   lastFailure: NotificationError | undefined
@@ -232,8 +229,8 @@ class RunningCall {
     const { error, requestSent } = outcome
     if (requestSent) this.lostAttempts += 1
     if (this.deadline.aborted) throw this.deadline.reason
-    const shown = { host: address.host, secrets: secrets() }
-    const failure = toConnectionError(error, shown, requestSent)
+    const details = { host: address.host, secrets: secrets() }
+    const failure = toConnectionError(error, details, requestSent)
     log('warn', { event: 'request.failed', ...sent, err: failure }, 'Request got no answer')
     return failure
   }
@@ -252,14 +249,14 @@ class RunningCall {
     const { method, transport } = this.#settings
     const { timeoutMs } = this.deadline
     const phase = waiting?.phase ?? 'connection'
-    const missing = waiting?.missing?.() ?? {
-      words: missingInPhase(phase, this.#address ?? {}, transport.proxy),
+    const reason = waiting?.timeoutReason?.() ?? {
+      words: timeoutReasonIn(phase, this.#address ?? {}, transport.proxy),
       lastFailure: this.lastFailure,
     }
-    const cause = missing.lastFailure
+    const cause = reason.lastFailure
     return worded(
       (view) =>
-        `${method} took longer than ${Math.round(timeoutMs)} ms: ${missing.words(view)}` +
+        `${method} took longer than ${Math.round(timeoutMs)} ms: ${reason.words(view)}` +
         (cause === undefined ? '' : ` The last attempt before that failed: ${messageIn(view, cause)}`),
       (message) => new TimeoutError(message, { timeoutMs, phase }, cause && { cause }),
     )

@@ -158,7 +158,7 @@ function exchange(
   })
 }
 
-type Headers = Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseStart']>>[2]
+type ResponseHeaders = Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseStart']>>[2]
 
 /**
  * The handler of one exchange. Undici calls `onRequestStart` when the request has a free connection: before
@@ -174,7 +174,7 @@ class ResponseHandler implements Dispatcher.DispatchHandler, Waiting {
   #controller: Dispatcher.DispatchController | undefined
   /** 0 until the head of the answer has arrived. */
   #status = 0
-  #headers: Headers = {}
+  #headers: ResponseHeaders = {}
   #bodyTimer: NodeJS.Timeout | undefined
   #hasEnded = false
 
@@ -194,7 +194,7 @@ class ResponseHandler implements Dispatcher.DispatchHandler, Waiting {
     this.phase = 'answer'
   }
 
-  onResponseStart(_controller: unknown, status: number, headers: Headers): void {
+  onResponseStart(_controller: unknown, status: number, headers: ResponseHeaders): void {
     // 1xx answers precede the final answer (RFC 9110 section 15.2).
     if (this.#hasEnded || isInterim(status)) return
     this.#status = status

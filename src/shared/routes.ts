@@ -1,4 +1,4 @@
-/** Methods and paths of unsubscribe and update, which the service's interface document leaves open. */
+/** The endpoints of the service, and the client's option `routes` for those that docs/service.md marks †. */
 import * as z from 'zod'
 import { parsedUrl } from './addresses.js'
 
@@ -14,7 +14,7 @@ export const endpoints = {
 
 /** How one operation is called. The subscription's id is in `path`, or in the form under `idField`. */
 export interface Route {
-  /** The HTTP method. Default: see {@link Routes}. */
+  /** Default: see {@link Routes}. */
   readonly method?: (typeof methods)[number] | undefined
   /**
    * Begins with `/`, is added to `baseUrl`, and may have a query. Holds `{subscriptionId}` once for the id, unless there
@@ -26,8 +26,7 @@ export interface Route {
 }
 
 /**
- * The operations whose method and path are not part of the service's interface document (docs/service.md, Endpoints).
- * The defaults come from the service's public developer pages.
+ * The operations whose method and path may differ: those marked † in docs/service.md, Endpoints.
  */
 export interface Routes {
   /** How a subscription is ended. Default: `DELETE /api/subscriptions/{subscriptionId}`. */
@@ -36,7 +35,6 @@ export interface Routes {
   readonly update?: Route | undefined
 }
 
-/** A route with its defaults filled in. */
 export type ResolvedRoute = ReturnType<typeof resolvedRoute>
 
 export type Operation = keyof Routes
@@ -51,7 +49,6 @@ export function resolvedRoute(operation: Operation, route: Route = {}) {
   return { method, path, idField }
 }
 
-/** The schema of {@link Routes}. */
 export function routesSchema() {
   return z.strictObject({
     unsubscribe: routeSchema('unsubscribe').optional(),
@@ -59,7 +56,6 @@ export function routesSchema() {
   })
 }
 
-/** The schema of one {@link Route}. */
 export function routeSchema(operation: Operation): z.ZodType<Route> {
   return z
     .strictObject({

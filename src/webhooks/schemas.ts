@@ -105,7 +105,7 @@ export type PayloadOf<Type extends string, Payloads extends PayloadSchemas> =
 export type NotificationFields<Type extends string, Payload> = {
   /** Unique identifier of the notification (UUID-shaped). */
   id: string
-  /** When it happened, in milliseconds since 1970-01-01 UTC. The unit comes from the service's public developer pages. */
+  /** When it happened, in milliseconds since 1970-01-01 UTC † (docs/service.md, Resources). */
   time: number
   /** Version of the notification object format, e.g. `1.0`. New versions are not refused. */
   ver: string

@@ -67,7 +67,7 @@ export function subscriptionEndpoints(
     return new Response()
   }
 
-  /** Method, path and statuses come from the service's public developer pages (docs/service.md, Endpoints). */
+  /** docs/service.md, Endpoints †. */
   async function answerUnsubscribe(request: ServiceRequest): Promise<Response> {
     await authorize(request)
     if (request.variable === '') requireForm(request)

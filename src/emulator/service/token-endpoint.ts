@@ -18,8 +18,8 @@ import {
 type Identity = Pick<ResolvedEmulatorOptions, 'domain' | 'clientId' | 'clientSecret' | 'credentialsEncoding'>
 
 /**
- * Client ID and secret are taken from the Basic header or else, as the service's public developer pages have it, from the
- * form. A `Refusal` has an error code of RFC 6749 section 5.2.
+ * Takes client ID and secret from the Basic header, or from the form † (docs/service.md, Authentication). A `Refusal` has an
+ * error code of RFC 6749 section 5.2.
  */
 export function tokenEndpoint(identity: Identity, tokens: TokenIssuer): Endpoint {
   async function answer({ body, headers, variable }: ServiceRequest): Promise<Response> {
