@@ -22,19 +22,15 @@ export interface RecordedRequest extends RecordedAnswer {
   readonly startedAt: number
   /** `unknown` for a path or method that the service does not have. */
   readonly operation: EmulatorOperation | 'unknown'
-  /** The HTTP method. */
   readonly method: string
-  /** Path and query, as sent. */
   readonly path: string
   /** The subscription that the request created or names. */
   readonly subscriptionId?: number
-  /** The injected fault of this request. */
   readonly fault?: Fault
   /** Why the emulator refused the request: the code and the sentence that its answer has. */
   readonly refusal?: {
     /** One word for the reason, such as `duplicate_subscription`. */
     readonly code: string
-    /** The reason as a sentence. */
     readonly message: string
     /** The subscription that is in the way of a create. */
     readonly subscriptionId?: number
@@ -55,17 +51,13 @@ export interface RecordedRequest extends RecordedAnswer {
  */
 export interface RecordedCallback
   extends Omit<RecordedRequest, 'operation' | 'method' | 'path' | 'subscriptionId' | 'fault' | 'refusal'> {
-  /** The subscription that the callback was for. */
   readonly subscriptionId: number
-  /** Where the callback went. */
   readonly callbackUrl: string
   /** The delivered `notification.id`: the same for all callbacks of one notification. */
   readonly notificationId: string
-  /** The delivered `notification.type`. */
   readonly type: string
   /** The user (agent) that the notification is about. */
   readonly username: string
-  /** The injected fault of this callback. */
   readonly fault?: CallbackFault
 }
 
@@ -78,7 +70,6 @@ export interface EmulatorEvents {
   readonly request: readonly [request: RecordedRequest]
   /** A callback was answered, or it failed. */
   readonly callback: readonly [callback: RecordedCallback]
-  /** A subscription was created. */
   readonly created: readonly [subscription: SubscriptionRecord]
   /** A subscription ended, with its last record. */
   readonly ended: readonly [subscription: SubscriptionRecord, reason: EndReason]

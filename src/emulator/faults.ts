@@ -26,7 +26,6 @@ export type Fault =
     }
   /** The connection breaks without an answer, before or after the request took effect. */
   | {
-      /** Whether the request takes effect. */
       readonly reset: 'before-processing' | 'after-processing'
     }
   /** The request is processed and answered with the right status and a wrong body. Not for `unsubscribe`, whose 204 has none. */

@@ -28,11 +28,10 @@ export type FetchLike = (
 
 /** The part of a `Response` that the client uses. */
 export interface FetchResponseLike {
-  /** HTTP status. */
   readonly status: number
   /** The headers, of which the client reads `Retry-After` and those that name a request. */
   readonly headers?: {
-    /** The value of a header, or `null`. */
+    /** `null` without such a header. */
     get(name: string): string | null
   }
   /** The body as a stream; otherwise `text()` is called. */
@@ -52,11 +51,8 @@ export interface DispatcherLike {
     body: string | null
     signal: AbortSignal
   }): Promise<{
-    /** HTTP status. */
     statusCode: number
-    /** The headers, by lower-case name. */
     headers: Record<string, string | string[] | undefined>
-    /** The body, as it arrives. */
     body: AsyncIterable<Uint8Array>
   }>
 }

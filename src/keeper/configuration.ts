@@ -25,7 +25,6 @@ const storeKey = 'configuration'
 
 export class Configuration {
   readonly spec: Spec
-  /** Parameters and headers. */
   readonly values: UpdateSubscriptionParametersInput
   #isSuperseded = false
   #generation = 0

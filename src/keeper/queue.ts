@@ -76,7 +76,6 @@ export class Queue {
     private readonly reconcile: (user: User, run: Run) => Promise<Outcome>,
   ) {}
 
-  /** A delivery has arrived. */
   observe(subscriptionId: number): void {
     if (!this.#hasJustWoken) this.parts.deliveries.observe(subscriptionId, this.#isWatching)
   }

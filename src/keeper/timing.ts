@@ -6,7 +6,6 @@ import { backoffMs } from '../shared/waits.js'
 
 export const minute = 60_000
 export const day = 24 * 60 * minute
-/** Earlier than any other time. */
 export const longAgo = Number.NEGATIVE_INFINITY
 
 /** The time limit of the store, and how often a failing store is tried. */
@@ -17,7 +16,10 @@ export const rosterTimeoutMs = 30_000
 /** How long a stop waits for answers, and then for the rest. */
 export const stopTimeoutMs = 10_000
 export const stopGraceMs = 1_000
-/** By which share of an interval a proof is due earlier, or later after one of another process. */
+/**
+ * By up to this share of an interval the next proof is due earlier in the process that is first for the user, and later in the
+ * other processes. So one process proves a user, and the proofs of all users do not come at once.
+ */
 export const jitter = 1 / 15
 /** A request is sent within this time after its claim, or the user is claimed again. */
 export const claimFreshMs = 10_000
@@ -52,7 +54,6 @@ export function retryWaitMs(failures: number, retryAfterMs?: number): number {
   return Math.min(5 * minute, isTrusted ? retryAfterMs : Math.max(backoff, retryAfterMs ?? 0))
 }
 
-/** The monotonic clock. */
 export const now = () => performance.now()
 /** The longest work without a pause for the process' timers and sockets. */
 const longestWorkMs = 20

@@ -35,7 +35,6 @@ export interface SubscriptionKeeperOptions
   readonly store: KeyValueStore
   /** The users to subscribe; the same in all processes. */
   readonly usernames: Roster
-  /** The notification types of every user. */
   readonly notificationTypes: readonly NotificationType[]
   /**
    * Gets each interval in which notifications of a user may have been lost. The function may be asynchronous. Default:
@@ -74,7 +73,6 @@ export interface SubscriptionKeeperOptions
 
 /** An interval in which notifications of a user may have been lost. */
 export interface KeeperGap {
-  /** The user. */
   readonly username: string
   /** The subscription that exists now. */
   readonly subscriptionId: number
@@ -115,7 +113,6 @@ export type KeeperProblemCode =
 
 /** One problem: reported when it begins, when its users double, and when it is resolved. */
 export interface KeeperProblem {
-  /** What kind of problem it is. */
   readonly code: KeeperProblemCode
   /** What happened, and what to do next. */
   readonly message: string
@@ -127,13 +124,10 @@ export interface KeeperProblem {
   readonly subscriptionId?: number | undefined
   /** The thrown value, if any. JSON shows nothing of an `Error`, so use its `message`. */
   readonly error?: unknown
-  /** Whether the problem is resolved. */
   readonly resolved: boolean
 }
 
-/** What a sweep did. */
 export interface SweepReport {
-  /** How many users the roster has. */
   readonly wanted: number
   /** How many users of the roster are subscribed at the end, `created` and `restored` included. */
   readonly active: number
@@ -145,7 +139,6 @@ export interface SweepReport {
   readonly removed: number
   /** Users who are not in the wanted state. They are tried again later. */
   readonly failed: readonly {
-    /** The user. */
     readonly username: string
     /** The error of the last call for this user, or why there was no call. */
     readonly error: unknown
@@ -154,7 +147,6 @@ export interface SweepReport {
   readonly problems: readonly KeeperProblem[]
 }
 
-/** How far a sweep is. */
 export interface SweepProgress extends Pick<SweepReport, 'created' | 'restored' | 'removed'> {
   /** How many users the sweep is done with. */
   readonly done: number
@@ -183,7 +175,6 @@ export interface KeptSubscription {
   readonly lastProvenAt: number | undefined
   /** When the last delivery arrived, in milliseconds since 1970; `undefined` without one. */
   readonly lastDeliveryAt: number | undefined
-  /** How often the subscription was restored. */
   readonly restoredCount: number
 }
 

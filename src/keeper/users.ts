@@ -35,7 +35,6 @@ class KnownUser {
   provenId: number | undefined
   proofs = 0
 
-  /** The last delivery to this process. */
   delivery: LastDelivery | undefined
 
   /** When the next reconciliation is due; monotonic. */
@@ -93,13 +92,11 @@ export class Users {
     for (const user of this.#all.values()) this.markDue(user)
   }
 
-  /** A reconciliation begins. */
   begin(user: KnownUser): void {
     // A change during the reconciliation may come too late for it: then the user is due again at once.
     Object.assign(user, { isInFlight: true, dueFrom: Number.POSITIVE_INFINITY })
   }
 
-  /** A reconciliation has ended. */
   end(user: KnownUser, againMs: number, counted: Pick<User, 'failures' | 'refusals'>): void {
     const dueFrom = Math.min(user.dueFrom, now() + againMs)
     Object.assign(user, { isInFlight: false, dueFrom, ...counted })

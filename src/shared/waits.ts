@@ -23,7 +23,6 @@ export async function withTimeLimit<Result>(
   throw timeoutError()
 }
 
-/** An exponential backoff. */
 export interface Backoff {
   /** Wait after the first failure, in milliseconds; each further failure doubles the wait. */
   readonly firstMs: number

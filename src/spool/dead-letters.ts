@@ -21,9 +21,7 @@ export interface DeadLetter {
   readonly issues?: readonly Issue[]
   /** With `stuck`: the last error of `deliver`. */
   readonly error?: {
-    /** The error's name. */
     readonly name: string
-    /** The error's message. */
     readonly message: string
   }
 }

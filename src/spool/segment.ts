@@ -57,7 +57,6 @@ export class Segment {
     return this.#nextPlace < this.#newPlaces.length
   }
 
-  /** The number of waiting entries. */
   get count(): number {
     return this.#entries.size + (this.#newPlaces.length - this.#nextPlace) / 4
   }

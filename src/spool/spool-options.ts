@@ -51,7 +51,6 @@ export interface DeliveryAttempt {
 
 /** A delivery that keeps failing. */
 export interface StuckDelivery<Payloads extends PayloadSchemas = NoPayloadSchemas> {
-  /** The delivery. */
   readonly delivery: Delivery<Payloads>
   /** How often it has failed, in this process and earlier ones. */
   readonly attempts: number

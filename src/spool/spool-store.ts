@@ -119,7 +119,6 @@ export class SpoolStore {
     return segment
   }
 
-  /** The number of waiting entries. */
   get count(): number {
     return [...this.#segments].reduce((sum, { count }) => sum + count, 0)
   }

@@ -18,13 +18,13 @@ export type DeliveryReceiverOptions<Payloads extends PayloadSchemas = NoPayloadS
 /** @inline */
 interface Authenticated {
   /**
-   * What proves that a callback comes from the service (docs/service.md, Authentication): accepted values by the name of
-   * a header, which is a parameter or header of the subscription. Every named header must be sent once, with one of its
-   * accepted values; two values allow a rotation. Placeholders are refused; fewer than 16 characters are logged.
+   * The headers that prove the sender (docs/service.md, Authentication), each with its accepted values. The subscription has
+   * the header as a parameter or header. A callback is accepted if every named header was sent once, with an accepted value;
+   * give two values during a rotation. A placeholder is an error, and a value of fewer than 16 characters is logged.
    *
-   * A synchronous function is called for each callback, and once when the receiver is made: for secrets that change, or that
-   * depend on a header. What it returns is checked each time. `undefined` refuses the callback; what cannot work is also
-   * logged as `secrets.failed`. How to read a vault: docs/receiver.md, Secrets that change.
+   * For secrets that change or depend on a header, give a synchronous function (docs/receiver.md, Secrets that change). It is
+   * called for each callback, and once when the receiver is made. If it returns `undefined`, the callback is refused. If it
+   * throws or returns unusable secrets, the callback is refused, too, and `secrets.failed` is logged.
    *
    * @example
    * ```ts

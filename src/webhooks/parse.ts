@@ -19,19 +19,13 @@ export interface DeliveryParserOptions<Payloads extends PayloadSchemas> {
 /** A delivery, or why the body is no delivery. */
 export type DeliveryResult<Payloads extends PayloadSchemas = NoPayloadSchemas> =
   | {
-      /** The body is a delivery. */
       success: true
-      /** The delivery. */
       data: Delivery<Payloads>
-      /** Always missing, because the body is a delivery. */
       error?: never
     }
   | {
-      /** The body is no delivery. */
       success: false
-      /** Why, and the body. */
       error: InvalidDeliveryError
-      /** Always missing, because the body is no delivery. */
       data?: never
     }
 

@@ -23,7 +23,6 @@ import type { NoPayloadSchemas, PayloadSchemas } from './schemas.js'
 
 /** A callback, the argument of {@link DeliveryReceiver.handle}. */
 export interface CallbackRequest {
-  /** The HTTP method. */
   readonly method: string | undefined
   /** The headers: a plain object with names in any case, or `Headers`. */
   readonly headers: HeadersLike
@@ -165,10 +164,12 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
   }
 
   /**
-   * Stops a server of Node.js: it stops listening, answers what still comes over its connections and asks them to close, waits
-   * for handlers, and ends what is left after `timeoutMs`. Of Fastify it is `app.server`.
+   * Stops a server of Node.js without losing a callback. The server stops listening, and asks its senders to close their
+   * connections. Callbacks that still arrive are answered. Then waits for the handlers. After `timeoutMs` the remaining
+   * connections are closed.
    *
-   * @param options - `timeoutMs`: how long all that may take, in milliseconds. Default: 10,000
+   * @param server - with Fastify, `app.server`
+   * @param options - `timeoutMs`: how long the stop may take, in milliseconds. Default: 10,000
    * @returns how many deliveries are still in flight: 0, unless `timeoutMs` has passed
    * @throws `ConfigurationError` for what is no server, and if `timeoutMs` is invalid
    *

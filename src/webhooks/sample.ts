@@ -35,12 +35,10 @@ export interface SampleDelivery<Type extends string = string, Payload = Record<s
   readonly delivery: {
     /** Identifier of the subscription that the notification belongs to. */
     subscriptionId: number
-    /** What happened. */
     notification: NotificationFields<Type, Payload>
   }
   /** The JSON text of the delivery. */
   readonly body: string
-  /** The headers of the callback. */
   readonly headers: Record<string, string>
   /** The second argument of a handler. */
   readonly context: Omit<DeliveryContext, 'delivery'> & Pick<SampleDelivery<Type, Payload>, 'delivery'>

@@ -35,7 +35,6 @@ export type PayloadSchemas = Readonly<
   Record<
     string,
     {
-      /** The interface of Standard Schema. */
       readonly '~standard': z.core.$ZodStandardSchema<z.core.$ZodType>
     }
   >
@@ -111,7 +110,6 @@ export type NotificationFields<Type extends string, Payload> = {
   ver: string
   /** What kind of notification it is; narrows the payload. */
   type: Type
-  /** Content that depends on the type. */
   payload: Payload
 }
 

@@ -11,9 +11,7 @@ import { isIP } from 'node:net'
 
 /** A private key and the certificate for it, both as PEM. */
 export interface KeyAndCertificate {
-  /** PEM of the private key. */
   readonly key: string
-  /** PEM of the certificate. */
   readonly cert: string
 }
 

@@ -13,11 +13,9 @@ export interface SubscriptionRequest {
 export interface SubscriptionRecord {
   /** The identifier that creating returned. */
   readonly subscriptionId: number
-  /** The types that are delivered. */
   readonly notificationTypes: readonly NotificationType[]
   /** The users (agents) that notifications are about. */
   readonly usernames: readonly string[]
-  /** Where the notifications go. */
   readonly callbackUrl: string
   /** The associated parameters, sent as headers on every callback (docs/service.md, Resources). */
   readonly parameters: Readonly<Record<string, string>>

@@ -36,14 +36,16 @@ export interface Learnt {
 export interface Facts {
   /** The wanted spec of every user. */
   readonly spec: Spec
-  /** Names, in lower case, of the parameters and headers of the configuration. */
+  /** Of the parameters and headers of the configuration, in lower case. */
   readonly names: readonly string[]
-  /** The generation of the configuration. */
   readonly generation: number
   readonly isWanted: boolean
   /** Whether a proof is due, or another attempt after a conflict. */
   readonly wantsProof: boolean
-  /** Whether the proof must prove the recorded id, as it must if the id is not proven. */
+  /**
+   * Whether the next proof is an update: it proves the recorded id. A create that is answered 409 proves only that a
+   * subscription exists.
+   */
   readonly wantsProofById: boolean
   /** Whether there are parameters to update, on a route that is not known to be wrong. */
   readonly mayUpdate: boolean
@@ -55,7 +57,6 @@ export interface Facts {
   readonly isIdKnown: boolean
   /** Whether a subscription in the way may be replaced. */
   readonly replacesExisting: boolean
-  /** Wall clock. */
   readonly at: number
 }
 

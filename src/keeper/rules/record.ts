@@ -43,7 +43,6 @@ export const recordSchema = z.object({
   conflictAt: stampSchema,
   /** Restores since the last delivery. */
   restores: countSchema,
-  /** All restores. */
   restoredCount: countSchema,
   /** While there is a claim, no process sends anything for this user. */
   claim: z

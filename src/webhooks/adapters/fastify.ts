@@ -16,9 +16,7 @@ export interface FastifyPluginOptions {
 export interface FastifyInstanceLike {
   /** Adds a route. */
   route(options: {
-    /** The HTTP method. */
     method: 'POST'
-    /** The path. */
     url: string
     /** Called before Fastify looks at the body. */
     onRequest(
