@@ -8,11 +8,11 @@ import type { Problems } from './reporter.js'
 import type { Failure } from './request.js'
 import { delay, lookMs, now, retryWaitMs } from './timing.js'
 
-/** This many different users who fail in a row are an outage. */
+/** If the requests of this many different users fail in a row, it is an outage. */
 const usersOfAnOutage = 3
 
-/** What runs from a start or a sweep until the next stop. */
-export class Run {
+/** Tells everything that the keeper is doing to stop. */
+export class StopSignal {
   /** No request is sent after it. */
   isStopped = false
   /** Ends the requests in flight. */
@@ -61,9 +61,9 @@ export class Limiter {
     return this.#outage
   }
 
-  /** What prevents a request now. @param others - requests in flight, without that one if it has entered */
-  obstacle(run: Run, others = this.#inFlight): Obstacle | undefined {
-    if (run.isStopped) return { kind: 'stopped', error: new Error(stoppedMessage), againMs: lookMs }
+  /** What prevents a request now. @param others - the number of other requests in flight */
+  obstacle(stopSignal: StopSignal, others = this.#inFlight): Obstacle | undefined {
+    if (stopSignal.isStopped) return { kind: 'stopped', error: new Error(stoppedMessage), againMs: lookMs }
     if (this.store.isFailing) return { kind: 'store-down', error: new Error(storeMessage), againMs: 0 }
     if (this.configuration.isSuperseded)
       return { kind: 'superseded', error: new Error(supersededMessage), againMs: lookMs }
@@ -74,25 +74,27 @@ export class Limiter {
   }
 
   /** Waits until a request may leave. @returns what prevents it; if nothing does, {@link Limiter.leave} must follow */
-  async enter(run: Run): Promise<Obstacle | undefined> {
-    const obstacle = this.obstacle(run)
+  async enter(stopSignal: StopSignal): Promise<Obstacle | undefined> {
+    const obstacle = this.obstacle(stopSignal)
     if (obstacle !== undefined) return obstacle
     if (this.#inFlight < this.#concurrency) this.#inFlight++
     else await new Promise<void>((resolve) => this.#waiting.push(resolve))
     const leavesFrom = Math.max(now(), this.#nextFrom)
     // The rate is of all processes together; an eighth less for each other one, because their requests may coincide.
-    const { count } = this.processes
-    if (!run.isStopped) this.#nextFrom = leavesFrom + this.#spacingMs * (count + (count - 1) / 8)
+    const { sharerCount } = this.processes
+    if (!stopSignal.isStopped)
+      this.#nextFrom = leavesFrom + this.#spacingMs * (sharerCount + (sharerCount - 1) / 8)
     // In short waits, so that a low rate does not hold up a stop.
-    while (!run.isStopped && leavesFrom > now()) await delay(Math.min(1_000, Math.ceil(leavesFrom - now())))
-    const later = this.obstacleOfNext(run)
+    while (!stopSignal.isStopped && leavesFrom > now())
+      await delay(Math.min(1_000, Math.ceil(leavesFrom - now())))
+    const later = this.obstacleAfterEntering(stopSignal)
     if (later !== undefined) this.leave()
     return later
   }
 
-  /** What prevents a request that has entered. */
-  obstacleOfNext(run: Run): Obstacle | undefined {
-    return this.obstacle(run, this.#inFlight - 1)
+  /** What prevents a request after {@link Limiter.enter}. */
+  obstacleAfterEntering(stopSignal: StopSignal): Obstacle | undefined {
+    return this.obstacle(stopSignal, this.#inFlight - 1)
   }
 
   /** The request was answered, or not sent. */
@@ -119,7 +121,7 @@ export class Limiter {
     // Nothing was sent, so the service's state is unknown.
     if (kind !== 'credentials' && kind !== 'service' && kind !== 'refused') return
     if (this.#outage === undefined) {
-      // Refused again: that is this user's own.
+      // Refused again: the user is the reason, not an outage.
       if (kind === 'refused' && user.failures > 0) return
       this.#failedInARow.add(user.username)
       if (this.#failedInARow.size < Math.min(usersOfAnOutage, userCount)) return

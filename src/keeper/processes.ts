@@ -14,13 +14,13 @@ type Stored = z.output<typeof storedSchema>
 
 /** A process whose number has not changed for this long is dead. */
 const lifeMs = 90_000
-/** Between two looks that are further apart, a process may have counted unseen. */
+/** If two looks are further apart, a process may have counted up and died in between. */
 const longestBlinkMs = 30_000
 
 export class Processes {
   readonly #id = (Math.random() * 2 ** 53).toString(36)
-  /** 0: this process has not begun, or has left. */
-  #count = 0
+  /** How often this process has counted up; 0: it has not begun, or has left. */
+  #beats = 0
   /** When this process last looked at the others, and last had a reason to believe that a newer configuration is in use; monotonic. */
   #lookedSince = longAgo
   #newerSince = longAgo
@@ -31,8 +31,7 @@ export class Processes {
 
   constructor(private readonly store: KeeperStore) {}
 
-  /** How many processes share the work. */
-  get count(): number {
+  get sharerCount(): number {
     return this.#sharers.length
   }
 
@@ -43,7 +42,7 @@ export class Processes {
     return quickHash(this.#id + username) === Math.max(...weights)
   }
 
-  /** Whether this process has seen for long enough that no process with a newer configuration counts. */
+  /** Whether this process has seen for long enough that no process with a newer configuration counts up any more. */
   get areNewerGone(): boolean {
     return this.#lookedSince - this.#newerSince >= lifeMs
   }
@@ -55,14 +54,14 @@ export class Processes {
 
   /** The others need not wait until this process looks dead. @throws StoreFailure */
   async leave(): Promise<void> {
-    if (this.#count === 0) return
-    this.#count = 0
+    if (this.#beats === 0) return
+    this.#beats = 0
     await this.store.untilStored(storeKey, () => this.#write(undefined))
   }
 
   /** Counts up, and looks at the others. @throws StoreFailure */
   async beat(generation: number): Promise<void> {
-    await this.store.untilStored(storeKey, () => this.#write({ count: this.#count + 1, generation }))
+    await this.store.untilStored(storeKey, () => this.#write({ count: this.#beats + 1, generation }))
     const sharers = this.#living().filter(([, other]) => other.generation === generation)
     this.#sharers = [this.#id, ...sharers.map(([id]) => id)]
   }
@@ -75,7 +74,7 @@ export class Processes {
     if (own !== undefined) living.push([this.#id, own])
     if (!(await this.store.compareAndSet(storeKey, text, JSON.stringify(Object.fromEntries(living)))))
       return false
-    this.#count = own?.count ?? 0
+    this.#beats = own?.count ?? 0
     return true
   }
 

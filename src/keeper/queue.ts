@@ -2,7 +2,7 @@
 import pMemoize from 'p-memoize'
 import { settlesWithin } from '../shared/waits.js'
 import { StoreFailure } from './keeper-store.js'
-import { type Obstacle, Run } from './limiter.js'
+import { type Obstacle, StopSignal } from './limiter.js'
 import type { Parts } from './parts.js'
 import type { Ending, Outcome } from './reconcile.js'
 import { isFailure } from './request.js'
@@ -30,7 +30,7 @@ const tickMs = 1_000
 const stoodStillMs = minute
 /** Users at once per request in flight, because store operations take most of a reconciliation. */
 const usersPerRequest = 4
-/** A user who is refused as often is a problem. */
+/** From this many refusals in a row on, a user is a problem. */
 const reportedRefusals = 3
 
 export interface SweepRequest extends RosterRequest {
@@ -44,11 +44,10 @@ export class Queue {
   readonly #sweeps = new Set<Sweep>()
   /** How many users are reconciled now. */
   #inFlight = 0
-  /** Users who were due when it was made, the next one last. */
+  /** The users who were due at the last look; the next one is last. */
   #batch: User[] = []
   #isWatching = false
-  /** Stopped while a stop waits for what is in flight. */
-  #run = new Run()
+  #stopSignal = new StopSignal()
   /** Set while the watch or a sweep runs. */
   #timer: NodeJS.Timeout | undefined
   /** When the last two ticks came, by the wall clock: the monotonic clock may stop while a machine sleeps. */
@@ -56,7 +55,7 @@ export class Queue {
   #tickedBeforeAt = 0
   #storeDueFrom = longAgo
   #synchronizationDueFrom = longAgo
-  #lastEndSince = longAgo
+  #subscriptionEndedSince = longAgo
   #downSince = Number.POSITIVE_INFINITY
 
   /** @param reconcile - never rejects; only one at a time for a user */
@@ -73,7 +72,7 @@ export class Queue {
       | 'store'
       | 'users'
     >,
-    private readonly reconcile: (user: User, run: Run) => Promise<Outcome>,
+    private readonly reconcile: (user: User, stopSignal: StopSignal) => Promise<Outcome>,
   ) {}
 
   observe(subscriptionId: number): void {
@@ -96,20 +95,20 @@ export class Queue {
 
   /** Ends the watch and running sweeps. Resolves when nothing is in flight, at the latest after {@link stopTimeoutMs}. */
   async stop(): Promise<void> {
-    const run = this.#run
-    run.isStopped = true
+    const stopSignal = this.#stopSignal
+    stopSignal.isStopped = true
     this.#inBackground(() => this.parts.processes.leave())
     this.#isWatching = false
     this.#endBlockedSweeps()
     const ended = Promise.allSettled(this.#working)
     if (!(await settlesWithin(stopTimeoutMs, ended))) {
-      run.requests.abort(new Error(unansweredMessage))
+      stopSignal.requests.abort(new Error(unansweredMessage))
       // What still hangs is a store, a client or a roster of the user.
       await settlesWithin(stopGraceMs, ended)
     }
     this.#sweeps.clear()
     this.#stopTicking()
-    if (this.#run === run) this.#run = new Run()
+    if (this.#stopSignal === stopSignal) this.#stopSignal = new StopSignal()
   }
 
   /** Reads configuration and roster, and reconciles every user once. */
@@ -118,20 +117,20 @@ export class Queue {
     this.#sweeps.add(sweep)
     this.#startTicking()
     try {
-      return await this.#tracked(this.#sweep(sweep, request, this.#run))
+      return await this.#tracked(this.#sweep(sweep, request, this.#stopSignal))
     } finally {
       this.#sweeps.delete(sweep)
       this.#stopTicking()
     }
   }
 
-  async #sweep(sweep: Sweep, request: SweepRequest, run: Run): Promise<Counted> {
+  async #sweep(sweep: Sweep, request: SweepRequest, stopSignal: StopSignal): Promise<Counted> {
     const { roster, users } = this.parts
-    const error = await this.#prepare(request, run)
+    const error = await this.#prepare(request, stopSignal)
     if (error !== undefined) {
       // Read again as soon as the store works.
       roster.postpone(0)
-      const asked = request.wantsNone || run.isStopped ? undefined : await roster.ask()
+      const asked = request.wantsNone || stopSignal.isStopped ? undefined : await roster.ask()
       const names = [...(asked ?? users.all.keys())]
       const failed = names.map((username) => ({ username, error }))
       return { ...sweep.report(), wanted: request.wantsNone ? 0 : names.length, failed }
@@ -146,14 +145,14 @@ export class Queue {
   }
 
   /** Reads configuration and roster. @returns the reason if no user can be reconciled */
-  async #prepare(request: SweepRequest, run: Run): Promise<unknown> {
+  async #prepare(request: SweepRequest, stopSignal: StopSignal): Promise<unknown> {
     const { limiter, roster } = this.parts
     const patientUntil = now() + sweepPatienceMs
     for (;;) {
       try {
-        if (!run.isStopped) await this.#synchronize()
-        if (!run.isStopped) await roster.read(request)
-        return run.isStopped ? limiter.obstacle(run)?.error : undefined
+        if (!stopSignal.isStopped) await this.#synchronize()
+        if (!stopSignal.isStopped) await roster.read(request)
+        return stopSignal.isStopped ? limiter.obstacle(stopSignal)?.error : undefined
       } catch (error) {
         if (!(error instanceof StoreFailure)) throw error
         if (now() >= patientUntil) return error
@@ -164,7 +163,7 @@ export class Queue {
 
   #endBlockedSweeps(): void {
     const { limiter, store } = this.parts
-    const obstacle = limiter.obstacle(this.#run)
+    const obstacle = limiter.obstacle(this.#stopSignal)
     const isDown = store.isFailing || limiter.outage !== undefined
     this.#downSince = isDown ? Math.min(this.#downSince, now()) : Number.POSITIVE_INFINITY
     for (const sweep of this.#sweeps) {
@@ -226,7 +225,7 @@ export class Queue {
     await processes.beat(configuration.generation)
   }
 
-  /** Failures of the store have their own report. */
+  /** Failures of the store are reported where they happen. */
   #inBackground(work: () => Promise<unknown>): void {
     const working = work().catch((err: unknown) => {
       if (err instanceof StoreFailure) return
@@ -256,7 +255,7 @@ export class Queue {
   #beginDue(): void {
     const { limiter, options } = this.parts
     const room = () => (limiter.outage === undefined ? usersPerRequest * options.concurrency : 1)
-    while (this.#timer && limiter.obstacle(this.#run) === undefined && this.#inFlight < room()) {
+    while (this.#timer && limiter.obstacle(this.#stopSignal) === undefined && this.#inFlight < room()) {
       const user = this.#next()
       if (user === undefined) return
       this.#inBackground(() => this.#work(user))
@@ -283,15 +282,15 @@ export class Queue {
 
   async #work(user: User): Promise<void> {
     const { limiter, users } = this.parts
-    const run = this.#run
+    const stopSignal = this.#stopSignal
     this.#inFlight++
     users.begin(user)
     await this.#pause()
-    const outcome = await this.reconcile(user, run)
+    const outcome = await this.reconcile(user, stopSignal)
     this.#noteEnding(user, outcome.ending)
     const leftMs = Math.max(0, user.dueFrom - now())
     for (const sweep of this.#sweeps) sweep.note(user, outcome, leftMs)
-    if (outcome.gaps.some(({ cause }) => cause === 'ended')) this.#noteEnd()
+    if (outcome.gaps.some(({ cause }) => cause === 'ended')) this.#noteEndedSubscription()
     if (outcome.ending.kind === 'removed' && !user.isWanted) users.forget(user)
     this.#inFlight--
     // A test of an outage may have sent nothing: the next one waits for the next tick.
@@ -308,31 +307,31 @@ export class Queue {
     if (!isFailure(ending)) {
       const { againMs, kind } = ending
       const isReached = reached.includes(kind)
-      const counted = isReached ? { failures: 0, refusals: 0 } : { failures, refusals }
-      users.end(user, kind === 'done' || kind === 'conflict' ? Math.max(1_000, againMs) : againMs, counted)
+      const inARow = isReached ? { failures: 0, refusals: 0 } : { failures, refusals }
+      users.end(user, kind === 'done' || kind === 'conflict' ? Math.max(1_000, againMs) : againMs, inARow)
       return
     }
     const { error: err, kind, retryAfterMs } = ending
-    const counted = { failures: failures + 1, refusals: kind === 'refused' ? refusals + 1 : 0 }
-    users.end(user, ending.againMs ?? retryWaitMs(counted.failures, retryAfterMs), counted)
-    if (counted.refusals >= reportedRefusals)
+    const inARow = { failures: failures + 1, refusals: kind === 'refused' ? refusals + 1 : 0 }
+    users.end(user, ending.againMs ?? retryWaitMs(inARow.failures, retryAfterMs), inARow)
+    if (inARow.refusals >= reportedRefusals)
       reporter.problems.begin('REFUSED', refusedMessage, { username, error: err })
-    const fields = { username, failures: counted.failures, err }
+    const fields = { username, failures: inARow.failures, err }
     if (kind === 'bug') reporter.log('error', { event: 'reconcile.broken', ...fields }, bugMessage)
     else reporter.log('warn', { event: 'subscription.failed', ...fields }, failureMessage)
   }
 
   /** One ended subscription suggests more: every user is proven again. */
-  #noteEnd(): void {
+  #noteEndedSubscription(): void {
     const { options, users } = this.parts
-    const isFirst = now() - this.#lastEndSince >= Math.max(calmAfterEndMs, options.sweepIntervalMs)
-    this.#lastEndSince = now()
+    const isFirst = now() - this.#subscriptionEndedSince >= Math.max(calmAfterEndMs, options.sweepIntervalMs)
+    this.#subscriptionEndedSince = now()
     if (isFirst && this.#isWatching) users.markAllDue(now())
   }
 }
 
 const isDue = (user: User) => !user.isInFlight && now() >= user.dueFrom
-/** Nothing that a sweep could wait for. */
+/** A sweep that meets one of these ends. */
 const hopeless: readonly Obstacle['kind'][] = ['stopped', 'superseded']
 /** The service or the record has answered: failures in a row have ended. */
 const reached: readonly Ending['kind'][] = ['done', 'removed', 'conflict', 'waiting']

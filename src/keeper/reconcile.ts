@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { InvalidRequestError } from '../errors.js'
 import { messageOf } from '../shared/text.js'
 import { StoreFailure } from './keeper-store.js'
-import type { Obstacle, Run } from './limiter.js'
+import type { Obstacle, StopSignal } from './limiter.js'
 import { namesOf } from './options.js'
 import type { Parts } from './parts.js'
 import { type Failure, isFailure, sendRequest } from './request.js'
@@ -26,7 +26,7 @@ import { Collision, type User } from './users.js'
 /** The most requests in one reconciliation: the service contradicts itself if more are needed. */
 const maxRequests = 8
 /** One proof in this many is an update; the others are creates. */
-const proofsPerId = 4
+const proofsPerUpdate = 4
 
 /**
  * How a reconciliation ended.
@@ -36,7 +36,7 @@ const proofsPerId = 4
  * - `claimed`: another process is working on the user, or a request was not answered.
  * - `unlisted`: another process has removed the user, and the roster is to be read.
  */
-interface Rest {
+interface Conclusion {
   readonly kind: 'done' | 'removed' | 'conflict' | 'waiting' | 'claimed' | 'unlisted'
   /** When the user is due again. */
   readonly againMs: number
@@ -45,7 +45,7 @@ interface Rest {
 }
 
 /** After a failure without `againMs` a backoff decides. */
-export type Ending = Rest | Obstacle | (Failure & { readonly againMs?: number })
+export type Ending = Conclusion | Obstacle | (Failure & { readonly againMs?: number })
 
 export interface Outcome {
   readonly ending: Ending
@@ -55,7 +55,6 @@ export interface Outcome {
   readonly gaps: readonly KeeperGap[]
 }
 
-/** One reconciliation of one user. */
 export class Reconciliation {
   /** Proofs since then are enough; monotonic. */
   readonly #provenSince: number
@@ -77,7 +76,7 @@ export class Reconciliation {
       'configuration' | 'limiter' | 'options' | 'reporter' | 'routes' | 'users'
     >,
     private readonly user: User,
-    private readonly run: Run,
+    private readonly stopSignal: StopSignal,
   ) {
     const { configuration, limiter, users } = parts
     // In an outage a request must show whether the service works again.
@@ -100,7 +99,7 @@ export class Reconciliation {
   #endingOf(error: unknown): Ending {
     if (error instanceof Collision) return { kind: 'claimed', againMs: 1_000, error }
     if (error instanceof StoreFailure)
-      return this.parts.limiter.obstacle(this.run) ?? { kind: 'store', error }
+      return this.parts.limiter.obstacle(this.stopSignal) ?? { kind: 'store', error }
     return { kind: 'bug', againMs: this.parts.options.sweepIntervalMs, error }
   }
 
@@ -124,7 +123,7 @@ export class Reconciliation {
       const facts = this.#facts()
       const decision = decide(this.#record, this.#learnt, facts)
       if (decision.kind === 'forget') return this.#forget()
-      if (!isRequest(decision)) return this.#rest(decision.kind, facts)
+      if (!isRequest(decision)) return this.#conclude(decision.kind, facts)
       const ending = await this.#send(decision, facts)
       if (ending !== undefined) return ending
     }
@@ -142,7 +141,7 @@ export class Reconciliation {
       generation: configuration.generation,
       isWanted: user.isWanted,
       wantsProof: !this.#isProven && (user.proofSince < this.#provenSince || now() >= user.proofDueFrom),
-      wantsProofById: user.proofs % proofsPerId === 0 || !routes.isConfirmed('update'),
+      wantsProofById: user.proofs % proofsPerUpdate === 0 || !routes.isConfirmed('update'),
       mayUpdate: names.length > 0 && routes.mayTry('update', isIdKnown),
       mayUnsubscribe: routes.mayTry('unsubscribe'),
       isUnsubscribeConfirmed: routes.isConfirmed('unsubscribe'),
@@ -152,8 +151,8 @@ export class Reconciliation {
     }
   }
 
-  /** No request is needed. Writes the findings of a stale claim or a delivery. */
-  async #rest(kind: 'done' | 'wait' | 'conflict' | 'blocked', { at }: Facts): Promise<Ending> {
+  /** No request can or need be sent. Writes what a stale claim or a delivery has changed in the record. */
+  async #conclude(kind: 'done' | 'waiting' | 'conflict' | 'blocked', { at }: Facts): Promise<Ending> {
     const { options, reporter, users } = this.parts
     const { problems } = reporter
     const { sweepIntervalMs } = options
@@ -170,14 +169,14 @@ export class Reconciliation {
         problems.removeUser(user.username, codes)
         return { kind, againMs: user.proofDueFrom - now() }
       }
-      case 'wait':
-        return { kind: 'waiting', againMs: restoreLeftMs(record, at), error: new Error(waitingMessage) }
+      case 'waiting':
+        return { kind, againMs: restoreLeftMs(record, at), error: new Error(waitingMessage) }
       case 'conflict':
         problems.begin('CONFLICT', conflictMessage, { username: user.username })
         return { kind, againMs: user.proofDueFrom - now(), error: new Error(conflictMessage) }
       case 'blocked': {
         const againMs = Math.min(brokenAnswerMs, sweepIntervalMs)
-        return { kind: 'blocked', againMs, error: new Error(blockedMessage) }
+        return { kind, againMs, error: new Error(blockedMessage) }
       }
     }
   }
@@ -196,9 +195,9 @@ export class Reconciliation {
   async #send(request: PlannedRequest, facts: Facts): Promise<Ending | undefined> {
     const { configuration, limiter, options, routes, users } = this.parts
     const user = this.user
-    // Meanwhile the record may have changed.
+    // While this user waited for the test of a route, the record may have changed.
     if ('id' in request && (await routes.begin(request.kind, user.username))) return this.#proceed()
-    const obstacle = await limiter.enter(this.run)
+    const obstacle = await limiter.enter(this.stopSignal)
     if (obstacle !== undefined) return obstacle
     try {
       const later = await this.#claim(request, facts)
@@ -207,12 +206,12 @@ export class Reconciliation {
       if (isOutdated) return undefined
       this.#isClaimUnused = false
       const sent = { since: now(), at: Date.now() }
-      const { signal } = this.run.requests
+      const { signal } = this.stopSignal.requests
       const result = await sendRequest(options.client, request, user.username, configuration.values, signal)
       const failure = isFailure(result) ? result : this.#settle(request, result, facts, sent)
-      // Another request shows whether the service works.
+      // After an unclear answer the next request shows whether the service works.
       if (failure === undefined && result.kind !== 'unclear') limiter.succeeded()
-      // A stop says nothing of the service.
+      // A request that a stop aborted says nothing about the service.
       if (failure !== undefined && !signal.aborted) limiter.failed(failure, user, sent.since, users.all.size)
       // The claim stays: nothing may be sent for this user until the request can no longer take effect.
       if (failure?.isLost) return { ...failure, againMs: claimLookMs }
@@ -242,7 +241,7 @@ export class Reconciliation {
       // The monotonic clock may stop while the machine sleeps.
       isFresh = Math.max(now() - since, Date.now() - at) <= claimFreshMs
     }
-    return this.parts.limiter.obstacleOfNext(this.run)
+    return this.parts.limiter.obstacleAfterEntering(this.stopSignal)
   }
 
   /** Applies the reply to the record, and reports its findings. @returns why the user is not in the wanted state */

@@ -80,7 +80,7 @@ export class Problems {
   constructor(private readonly report: (problem: KeeperProblem) => void) {}
 
   list(): KeeperProblem[] {
-    return Array.from(this.#open.values(), (problem) => shown(problem, false))
+    return Array.from(this.#open.values(), (problem) => publicProblem(problem, false))
   }
 
   begin(code: KeeperProblemCode, message: string, details: ProblemDetails = {}): void {
@@ -93,7 +93,7 @@ export class Problems {
     const { size } = problem.usernames
     if (known !== undefined && (size === 0 || size < 2 * known.reportedUsers)) return
     problem.reportedUsers = size
-    this.report(shown(problem, false))
+    this.report(publicProblem(problem, false))
   }
 
   /** Removes the user from these problems. A problem without users is resolved. Default: from all. */
@@ -106,7 +106,8 @@ export class Problems {
 
   resolve(code: KeeperProblemCode, about: string | number = ''): void {
     const problem = this.#open.get(`${code} ${about}`)
-    if (this.#open.delete(`${code} ${about}`) && problem !== undefined) this.report(shown(problem, true))
+    if (this.#open.delete(`${code} ${about}`) && problem !== undefined)
+      this.report(publicProblem(problem, true))
   }
 
   /** Reports an already resolved problem, at most every ten minutes. */
@@ -119,7 +120,7 @@ export class Problems {
   }
 }
 
-function shown(problem: OpenProblem, resolved: boolean): KeeperProblem {
+function publicProblem(problem: OpenProblem, resolved: boolean): KeeperProblem {
   const { message, usernames, reportedUsers, ...others } = problem
   const named = [...usernames].slice(0, 5).map(([name, reason]) => `${JSON.stringify(name)} ${reason}`.trim())
   const more = usernames.size > named.length ? ` and ${usernames.size - named.length} more` : ''

@@ -48,8 +48,8 @@ export class SubscriptionKeeper implements AsyncDisposable {
   /** @throws `ConfigurationError` that lists every problem of the options */
   constructor(options: SubscriptionKeeperOptions) {
     this.#parts = partsOf(resolveOptions(options))
-    this.#queue = new Queue(this.#parts, (user, run) =>
-      new Reconciliation(this.#parts, user, run).reconcile(),
+    this.#queue = new Queue(this.#parts, (user, stopSignal) =>
+      new Reconciliation(this.#parts, user, stopSignal).reconcile(),
     )
   }
 
@@ -113,13 +113,13 @@ export class SubscriptionKeeper implements AsyncDisposable {
   /** The subscription of one user, from memory; `undefined` for an unknown user. */
   subscription(username: string): KeptSubscription | undefined {
     const user = this.#parts.users.all.get(username)
-    return user?.isWanted ? this.#shown(user) : undefined
+    return user?.isWanted ? this.#kept(user) : undefined
   }
 
   /** The subscriptions of all users, from memory. */
   *subscriptions(): IterableIterator<Pick<KeeperGap, 'username'> & KeptSubscription> {
     for (const user of this.#parts.users.all.values()) {
-      if (user.isWanted) yield { username: user.username, ...this.#shown(user) }
+      if (user.isWanted) yield { username: user.username, ...this.#kept(user) }
     }
   }
 
@@ -139,7 +139,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
     return report
   }
 
-  #shown(user: User): KeptSubscription {
+  #kept(user: User): KeptSubscription {
     const { proofSince, delivery, failures, record } = user
     const isSure = record?.id !== undefined && !record.idUnsure
     const isProven = isSure && now() - proofSince <= 2 * this.#parts.options.sweepIntervalMs

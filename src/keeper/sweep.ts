@@ -12,7 +12,7 @@ export class Sweep {
   startedSince = longAgo
   /** Resolves when the sweep waits for no user. */
   readonly ended: Promise<void>
-  /** Those that could not be reconciled at once: the reason, and how long the sweep waits; monotonic. */
+  /** The users that the sweep waits for. After a first attempt: its error, and how long the sweep still waits; monotonic. */
   readonly #open = new Map<User, { readonly error: unknown; readonly patientUntil: number } | undefined>()
   #total = 0
   readonly #counts = { created: 0, restored: 0, removed: 0 }

@@ -23,7 +23,7 @@ class KnownUser {
   /** A text that may be in the store, because its write got no answer: if it has a claim, nothing was sent. */
   unanswered: string | undefined
   record: UserRecord | undefined
-  /** What the user continues with whose record another process has removed. */
+  /** The last record before another process removed it: the user continues with it, if the roster still has the name. */
   removed: UserRecord | undefined
   /** When the record was last read or written. */
   readSince = longAgo
@@ -40,9 +40,8 @@ class KnownUser {
   /** When the next reconciliation is due; monotonic. */
   dueFrom = longAgo
   isInFlight = false
-  /** In a row. */
+  /** Failures in a row, and how many refusals of the service are the last of them. */
   failures = 0
-  /** How many of the last failures were refusals of the service. */
   refusals = 0
 
   constructor(
@@ -97,9 +96,9 @@ export class Users {
     Object.assign(user, { isInFlight: true, dueFrom: Number.POSITIVE_INFINITY })
   }
 
-  end(user: KnownUser, againMs: number, counted: Pick<User, 'failures' | 'refusals'>): void {
+  end(user: KnownUser, againMs: number, inARow: Pick<User, 'failures' | 'refusals'>): void {
     const dueFrom = Math.min(user.dueFrom, now() + againMs)
-    Object.assign(user, { isInFlight: false, dueFrom, ...counted })
+    Object.assign(user, { isInFlight: false, dueFrom, ...inARow })
   }
 
   forget(user: User): void {
@@ -107,7 +106,6 @@ export class Users {
     this.#all.delete(user.username)
   }
 
-  /** @param isIndexed - whether the index has the name */
   setIndexed(user: KnownUser, isIndexed: boolean): void {
     user.isIndexed = isIndexed
   }

@@ -10,10 +10,12 @@ export type PlannedRequest =
   | { readonly kind: 'unsubscribe'; readonly id: number }
 
 /**
- * The next request; or `forget`: nothing of the user is left. `wait`: a restore must wait. `conflict`: another subscription
+ * The next request; or `forget`: nothing of the user is left. `waiting`: the next restore must wait. `conflict`: another subscription
  * is in the way. `blocked`: the unsubscribe route is wrong. `done`: nothing to do.
  */
-export type Decision = PlannedRequest | { readonly kind: 'forget' | 'wait' | 'conflict' | 'blocked' | 'done' }
+export type Decision =
+  | PlannedRequest
+  | { readonly kind: 'forget' | 'waiting' | 'conflict' | 'blocked' | 'done' }
 
 export function isRequest(step: Decision): step is PlannedRequest {
   return 'spec' in step || 'id' in step
@@ -70,7 +72,7 @@ export function decide(record: UserRecord, learnt: Learnt, facts: Facts): Decisi
   const mayRestore = restoreLeftMs(record, facts.at) === 0
   // What the keeper itself has ended waits for nothing.
   const createOrWait =
-    mayRestore || endedByUs ? ({ kind: 'create', spec: facts.spec } as const) : ({ kind: 'wait' } as const)
+    mayRestore || endedByUs ? ({ kind: 'create', spec: facts.spec } as const) : ({ kind: 'waiting' } as const)
   if (id === undefined) {
     if (learnt.isTaken) return recreateOrConflict
     return conflictAt !== undefined && !facts.wantsProof ? { kind: 'conflict' } : createOrWait

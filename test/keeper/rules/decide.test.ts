@@ -22,7 +22,7 @@ const noUpdate = { mayUpdate: false }
 const noUnsubscribe = { mayUnsubscribe: false }
 
 const done = { kind: 'done' }
-const wait = { kind: 'wait' }
+const wait = { kind: 'waiting' }
 const conflict = { kind: 'conflict' }
 const forget = { kind: 'forget' }
 const blocked = { kind: 'blocked' }
