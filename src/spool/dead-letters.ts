@@ -2,8 +2,8 @@
 import { InvalidDeliveryError, type Issue, SpoolError } from '../errors.js'
 import { bytesOf, isBytes, jsonOf } from '../webhooks/body.js'
 import type { SpoolFolder } from './folder.js'
-import type { EntryContent, FileFields } from './format.js'
-import { contentIn, diskBytesOf, lineOf, nameOf, placesIn } from './format.js'
+import type { EntryFields, FileFields } from './format.js'
+import { diskBytesOf, fieldsIn, lineOf, nameOf, placesIn } from './format.js'
 
 /** A body that the spool keeps for inspection; see `DeliverySpool.deadLetters`. */
 export interface DeadLetter {
@@ -27,7 +27,7 @@ export interface DeadLetter {
 }
 
 /** A letter with the header of its callback. */
-export type StoredLetter = DeadLetter & Pick<EntryContent, 'traceparent'>
+export type StoredLetter = DeadLetter & Pick<EntryFields, 'traceparent'>
 
 /** The second line of a letter. */
 export type LetterDetails = Pick<DeadLetter, 'issues' | 'error'>
@@ -57,15 +57,15 @@ export class DeadLetters {
   }
 
   /** Keeps a letter. That of a kept delivery has its JSON text, and is never dropped. @throws `SpoolError` */
-  async add(kind: FileFields['kind'], entry: EntryContent, details: LetterDetails): Promise<void> {
+  async add(kind: FileFields['kind'], entry: EntryFields, details: LetterDetails): Promise<void> {
     const { id, receivedAt } = entry
-    const content = lineOf(id, entry) + lineOf(id, { id: id + 1, receivedAt, text: JSON.stringify(details) })
-    const size = Buffer.byteLength(content)
+    const text = lineOf(id, entry) + lineOf(id, { id: id + 1, receivedAt, text: JSON.stringify(details) })
+    const size = Buffer.byteLength(text)
     if (kind === 'invalid' && diskBytesOf(size) > maxInvalidBytes) {
       throw new SpoolError('The body is larger than 16 MiB.', { reason: 'full' })
     }
     const fields = { kind, id, lastId: id, count: 1, size, oldestAt: receivedAt }
-    await this.#folder.write(nameOf(fields), content)
+    await this.#folder.write(nameOf(fields), text)
     this.track(fields)
   }
 
@@ -112,11 +112,11 @@ export class DeadLetters {
   }
 }
 
-/** What a file says; without a letter, where the file is damaged. */
+/** The letter in a file, or where the file is damaged. */
 export function letterIn(bytes: Buffer, fields: FileFields): { letter?: StoredLetter; damagedAt?: number } {
   const { places, damagedAt } = placesIn(bytes, fields.id, fields.size)
   const [first, second] = places.map(({ offset, length }) =>
-    contentIn(bytes.subarray(offset, offset + length), fields.id),
+    fieldsIn(bytes.subarray(offset, offset + length), fields.id),
   )
   if (first === undefined || second === undefined || damagedAt.length > 0) {
     return { damagedAt: damagedAt[0] ?? 0 }

@@ -15,11 +15,11 @@ import type { SpoolStore } from './spool-store.js'
 const firstReportedFailure = 10
 const reportIntervalMs = 3_600_000
 
-/** After so many failures without a success, one attempt in an interval finds out whether `deliver` works again. */
+/** After this many failures without a success, one attempt per interval tests whether `deliver` works again. */
 const failuresOfAnOutage = 32
 const outageIntervalMs = 5_000
 
-/** A delivery during which so many processes have ended becomes a dead letter. */
+/** If this many processes ended during a delivery, the delivery becomes a dead letter. */
 const maxCrashes = 3
 
 const channel = channelFor('deliver')
@@ -29,15 +29,15 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   readonly #parser: DeliveryParser<Payloads>
   readonly #options: DeliverySpoolOptions<Payloads>
   readonly #concurrency: number
-  /** How many deliveries an earlier process may have ended with: so many are delivered one at a time first. */
+  /** How many deliveries an earlier process may have had in flight when it ended: this many are delivered one at a time first. */
   #inFlightBefore: number
   /** The attempts in flight: at most `concurrency`. Each stays until the outcome of its entry is on the disk. */
   readonly #running = new Set<Promise<void>>()
   /** Abort the calls in flight. */
   readonly #aborts = new Set<(reason: Error) => void>()
-  /** How many places of repetitions are taken. */
+  /** How many of the places for repetitions are taken. */
   #repetitions = 0
-  /** How many attempts have failed since the last success, but for repetitions while new deliveries wait. */
+  /** How many attempts have failed since the last success. Repetitions do not count while new deliveries wait. */
   #failures = 0
   /** In an outage: when the next attempt may begin, and whether the last one was a repetition. */
   #nextAttemptFrom = 0
@@ -121,7 +121,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   #run(entry: Entry): Promise<void> {
     this.#wasRepetition = entry.attempts > 0
     this.#nextAttemptFrom = this.#store.now() + outageIntervalMs
-    // Beside one that has ended processes others are delivered, but not repeated.
+    // While an entry that has ended processes is in flight, new entries are delivered, and none is repeated.
     const places = entry.crashes > 0 ? this.#concurrency : Math.min(entry.attempts, 1)
     this.#repetitions += places
     const attempt = this.#attempt(entry).finally(() => {
@@ -142,7 +142,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     }
     const isRepeated = entry.attempts > 0
     const attempt = entry.attempts + 1
-    // Counted in case the process ends. A new one may have been in flight when the process before ended, too.
+    // Counted before the attempt, in case the process ends. A new entry may have been in flight when an earlier process ended.
     const isCounted = isRepeated || this.#inFlightBefore > 0
     const crashes = entry.crashes + (isRepeated ? 1 : 2)
     if (isCounted) await this.#store.writeState({ ...entry, attempts: attempt, crashes })
@@ -158,7 +158,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     } catch (reason) {
       // `close` ended the attempt: its outcome is unknown, so it does not count.
       if (this.#store.isEnding) return isCounted ? this.#store.writeState(entry) : undefined
-      // What fails again is no sign of an outage while new deliveries succeed: so many may be due at once.
+      // While new deliveries succeed, failed repetitions are no sign of an outage: many may be due at once.
       if (!isRepeated || !this.#store.hasNew) this.#failures += 1
       return this.#fail(entry, data, reason)
     }

@@ -56,7 +56,7 @@ export class SpoolFolder {
     return join(this.path, name)
   }
 
-  /** The content of the folder, sorted by name. */
+  /** Sorted by name. */
   async list(): Promise<{ readonly name: string; readonly isFile: boolean }[]> {
     const found = await this.#files.readdir(this.path, { withFileTypes: true })
     const listed = found.map((each) => ({ name: each.name, isFile: each.isFile() }))
@@ -68,12 +68,12 @@ export class SpoolFolder {
     return this.#files.open(this.pathOf(name), flags, 0o600)
   }
 
-  /** Writes a file; resolves when its content and name are on the disk. If that fails, no file remains. */
-  async write(name: string, content: string): Promise<void> {
+  /** Writes a file; resolves when its text and name are on the disk. If that fails, no file remains. */
+  async write(name: string, text: string): Promise<void> {
     const unfinished = `${name}.new`
     try {
       const options = { flag: 'wx', mode: 0o600, flush: true }
-      await this.#files.writeFile(this.pathOf(unfinished), content, options)
+      await this.#files.writeFile(this.pathOf(unfinished), text, options)
       // A renamed file is always complete, so a file that is too short was damaged.
       await this.#files.rename(this.pathOf(unfinished), this.pathOf(name))
       await this.sync()
@@ -83,7 +83,7 @@ export class SpoolFolder {
     }
   }
 
-  /** The content of a file; empty if the file is gone, which is read as damage. */
+  /** The bytes of a file; none if the file is gone, which is read as damage. */
   read(name: string): Promise<Buffer> {
     return this.#files.readFile(this.pathOf(name)).catch(ifGone(Buffer.alloc(0)))
   }

@@ -15,13 +15,13 @@ export interface FileFields {
   readonly lastId: number
   /** How many entries waited when it got its name. Only version 0.5 reads this, and `oldestAt`: after a rollback. */
   readonly count: number
-  /** Its size then, in bytes. */
+  /** Its size when it got its name, in bytes. */
   readonly size: number
   /** When the oldest entry that waited was received, in milliseconds since 1970. */
   readonly oldestAt: number
 }
 
-/** What becomes of a waiting delivery. Written over itself, so it has a fixed length. */
+/** How a waiting delivery stands. A new state is written over the old one, so its text has a fixed length. */
 export interface EntryState {
   /** How many attempts have failed. */
   attempts: number
@@ -34,8 +34,8 @@ export interface EntryState {
 
 export const notAttempted: Readonly<EntryState> = { attempts: 0, dueAt: 0, reportedAt: 0, crashes: 0 }
 
-/** What an entry is, wherever it stands. */
-export interface EntryContent {
+/** The fields of a line that never change. */
+export interface EntryFields {
   readonly id: number
   /** When it was received, in milliseconds since 1970. */
   readonly receivedAt: number
@@ -45,7 +45,7 @@ export interface EntryContent {
   text: string
 }
 
-export type StoredEntry = EntryContent & EntryState
+export type StoredEntry = EntryFields & EntryState
 
 /** Where a waiting entry is in its file, in bytes, and what is known without its text. */
 export interface Place {
@@ -67,9 +67,9 @@ const newState = stateOf(notAttempted)
 const stateBytes = newState.length
 const doneState = '-'.repeat(stateBytes)
 
-/** Where the sum and the content begin in a line: there is a space after state and sum. */
+/** Where the sum and the fields begin in a line: there is a space after state and sum. */
 const sumAt = stateBytes + 1
-const contentAt = stateBytes + ' 12345678 '.length
+const fieldsAt = stateBytes + ' 12345678 '.length
 
 /** The disk space of a file, in bytes. */
 export function diskBytesOf(bytes: number): number {
@@ -85,7 +85,7 @@ export function nameOf({ kind, id, lastId, count, size, oldestAt }: FileFields):
   return `${head}-${sumOf(`${head}.${kind}`)}.${kind}`
 }
 
-/** What a name says; `unfinished` if nothing in the file was acknowledged; `other` for a lock or a damaged file. */
+/** The fields of a name; `unfinished` if nothing in the file was acknowledged; `other` for a lock or a damaged file. */
 export function parseName(name: string): FileFields | 'unfinished' | 'other' | 'unknown' {
   const kind = kinds.find((each) => name.endsWith(`.${each}`))
   if (kind !== undefined) {
@@ -114,15 +114,15 @@ function parseState(state: string): EntryState | undefined {
 }
 
 /** The line of an entry. The sum also covers the file's id: a line of another file is damage. */
-export function lineOf(fileId: number, entry: EntryContent, state = notAttempted): string {
-  const content = `${entry.id} ${entry.receivedAt} ${entry.traceparent ?? '-'} ${entry.text}`
-  return `\n${stateOf(state)} ${sumOf(content, fileId)} ${content}\n`
+export function lineOf(fileId: number, entry: EntryFields, state = notAttempted): string {
+  const fields = `${entry.id} ${entry.receivedAt} ${entry.traceparent ?? '-'} ${entry.text}`
+  return `\n${stateOf(state)} ${sumOf(fields, fileId)} ${fields}\n`
 }
 
-/** What a line without its line breaks says; `undefined` if it is damaged. */
-export function contentIn(line: Buffer, fileId: number): EntryContent | undefined {
+/** The fields of a line without its line breaks; `undefined` if the line is damaged. */
+export function fieldsIn(line: Buffer, fileId: number): EntryFields | undefined {
   if (!isWhole(line, fileId)) return undefined
-  const text = line.toString('utf8', contentAt)
+  const text = line.toString('utf8', fieldsAt)
   const [head = '', id, receivedAt, traceparent] = /^(\d+) (\d+) (\S+) /.exec(text) ?? []
   return {
     id: Number(id),
@@ -139,8 +139,8 @@ function isWhole(line: Buffer, fileId: number): boolean {
     const digit = line[at] ?? 0
     sum = sum * 16 + (digit < 0x3a ? digit - zero : digit - 0x57)
   }
-  const isSeparated = line[sumAt - 1] === space && line[contentAt - 1] === space
-  return isSeparated && crc32(line.subarray(contentAt), fileId % 2 ** 32) === sum
+  const isSeparated = line[sumAt - 1] === space && line[fieldsAt - 1] === space
+  return isSeparated && crc32(line.subarray(fieldsAt), fileId % 2 ** 32) === sum
 }
 
 /** The entries that are not done, and where the file of that size is damaged. */
@@ -157,10 +157,10 @@ export function placesIn(bytes: Buffer, fileId: number, size = bytes.length) {
     const isInPlace = start === nextStart
     nextStart = end + 2
     const line = bytes.subarray(start, end)
-    const shownState = line.toString('latin1', 0, stateBytes)
-    const isDone = shownState === doneState
-    const state = isDone ? undefined : parseState(shownState)
-    const [id, at] = numberAt(line, contentAt)
+    const stateText = line.toString('latin1', 0, stateBytes)
+    const isDone = stateText === doneState
+    const state = isDone ? undefined : parseState(stateText)
+    const [id, at] = numberAt(line, fieldsAt)
     // The sum of a finished entry counts, too: a damaged line break would hide the next entry behind it.
     // A repeated line comes from a disk that confused its blocks.
     const isNew = isWhole(line, fileId) && (isDone || !seen.has(id))
@@ -191,8 +191,8 @@ export function sizeWithoutTornLine(bytes: Buffer): number {
   return size
 }
 
-function sumOf(content: string | Uint8Array, seed = 0): string {
-  const sum = crc32(content, seed % 2 ** 32)
+function sumOf(data: string | Uint8Array, seed = 0): string {
+  const sum = crc32(data, seed % 2 ** 32)
   return sum.toString(16).padStart(8, '0')
 }
 

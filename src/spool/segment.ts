@@ -2,7 +2,7 @@
 import type { FileHandle } from 'node:fs/promises'
 import { failDisk, ifGone, type SpoolFolder } from './folder.js'
 import type { FileFields, Place, StoredEntry } from './format.js'
-import { contentIn, lineOf, nameOf, notAttempted, placesIn, sizeWithoutTornLine, stateOf } from './format.js'
+import { fieldsIn, lineOf, nameOf, notAttempted, placesIn, sizeWithoutTornLine, stateOf } from './format.js'
 
 /** A delivery that waits in a segment. Its text is empty while only the disk has it. */
 export interface Entry extends StoredEntry {
@@ -29,12 +29,12 @@ export class Segment {
   readonly #folder: SpoolFolder
   /** Called when the file is removed. */
   readonly #onGone: (segment: Segment) => void
-  /** The places of what was never attempted, four numbers each: as objects those of a full quota would take 500 MB. */
+  /** The places of entries that were never attempted, four numbers each: as objects, those of a full quota take 500 MB. */
   #newPlaces: number[] = []
   #nextPlace = 0
-  /** What else waits: what is next, in flight, or has failed. */
+  /** The other waiting entries: those that are next, are in flight, or have failed. */
   readonly #entries = new Set<Entry>()
-  /** What was read with the last entry that was never attempted: all that is behind it. */
+  /** The rest of the file from the last entry on that was read and never attempted before. */
   #ahead = nothingRead
   #isDamaged = false
   #isNameSynced = false
@@ -170,10 +170,10 @@ export class Segment {
       : await this.#read(offset, attempts > 0 ? length : this.size - offset)
     if (attempts === 0) this.#ahead = this.hasNew ? { from: offset, bytes: read } : nothingRead
     const line = read.subarray(0, length)
-    const content = contentIn(line, this.id)
-    if (content?.id === entry.id) {
-      entry.text = content.text
-      entry.traceparent = content.traceparent
+    const fields = fieldsIn(line, this.id)
+    if (fields?.id === entry.id) {
+      entry.text = fields.text
+      entry.traceparent = fields.traceparent
       return true
     }
     this.#reportDamage(offset)
@@ -243,8 +243,8 @@ async function readAll(file: FileHandle, bytes: Buffer, position: number, at = 0
 }
 
 /** A write on a disk that gets full may stop in the middle. */
-async function writeAll(file: FileHandle, content: Buffer, position: number): Promise<void> {
-  for (let at = 0; at < content.length; ) {
-    at += (await file.write(content, at, content.length - at, position + at)).bytesWritten
+async function writeAll(file: FileHandle, bytes: Buffer, position: number): Promise<void> {
+  for (let at = 0; at < bytes.length; ) {
+    at += (await file.write(bytes, at, bytes.length - at, position + at)).bytesWritten
   }
 }

@@ -8,7 +8,7 @@ import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { type Issue, SpoolError } from '../errors.js'
 import { type Backoff, backoffMs } from '../shared/waits.js'
 import { jsonOf } from '../webhooks/body.js'
-import { contentOf as jsonContentOf } from '../webhooks/content.js'
+import { contentOf } from '../webhooks/content.js'
 import { DeadLetters, type LetterDetails } from './dead-letters.js'
 import { prepareFolder, type SpoolFiles, SpoolFolder } from './folder.js'
 import type { FileFields, StoredEntry } from './format.js'
@@ -17,7 +17,6 @@ import { type Lock, lockFolder } from './lock.js'
 import { type Entry, Segment } from './segment.js'
 import { type DeliverySpoolOptions, defaultConcurrency, invalidPath, reportsOf } from './spool-options.js'
 
-/** 1 s, 2 s, 4 s and so on to 1 min. */
 const backoff: Backoff = { firstMs: 1_000, maxMs: 60_000 }
 
 /** The bytes that may wait in memory for a slow disk, and how many of them one write has at most. */
@@ -64,7 +63,7 @@ export class SpoolStore {
   #group: StoredEntry[] = []
   #groupBytes = 0
   #appended: Promise<void> = Promise.resolve()
-  /** What has failed, or could not be read, by the time from which it is due. */
+  /** Entries that have failed or could not be read, by the time from which they are due. */
   readonly #failed = new Map<number, Entry[]>()
   /** The ids of the dead letters at the start: a delivery with such an id was not removed in time. */
   #lettersBefore: ReadonlySet<number> = new Set()
@@ -306,7 +305,7 @@ export class SpoolStore {
     const letter = await this.letters.read(id)
     if (letter === undefined) return false
     parse(letter.body)
-    const text = jsonOf(jsonContentOf(letter.body))
+    const text = jsonOf(contentOf(letter.body))
     // With a new id: a delivery with the id of a letter is one that became it.
     return this.letters.remove(id, () => this.#addNew(text, letter.receivedAt, letter.traceparent))
   }

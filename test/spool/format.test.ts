@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import {
-  contentIn,
-  type EntryContent,
+  type EntryFields,
   type EntryState,
   type FileFields,
+  fieldsIn,
   lineOf,
   nameOf,
   parseName,
@@ -24,7 +24,7 @@ const fileFields: fc.Arbitrary<FileFields> = fc.record({
 
 const fileId = 2 ** 50 + 7
 
-function contentFor(id: number, text: string): EntryContent {
+function contentFor(id: number, text: string): EntryFields {
   return { id, receivedAt: 1_700_000_000_000 + id, traceparent: undefined, text }
 }
 
@@ -76,7 +76,7 @@ test('an unfinished file is recognized by its exact name, and a foreign file is 
 function contentOf(bytes: Buffer, id: number, size = bytes.length) {
   const { places, damagedAt } = placesIn(bytes, id, size)
   const entries = places.map(({ state, offset, length }) => ({
-    ...(contentIn(bytes.subarray(offset, offset + length), id) ?? contentFor(0, 'damaged')),
+    ...(fieldsIn(bytes.subarray(offset, offset + length), id) ?? contentFor(0, 'damaged')),
     ...state,
     offset,
     length,
