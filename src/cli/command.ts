@@ -36,7 +36,7 @@ export class UsageError extends CommandFailure {
 }
 
 /** The text of the file, if one is named. @throws `UsageError` if it cannot be read */
-async function contentOf(flag: string, file: string | undefined): Promise<string | undefined> {
+async function textOf(flag: string, file: string | undefined): Promise<string | undefined> {
   if (file === undefined) return undefined
   return readFile(file, 'utf8').catch((error: unknown) => {
     throw new UsageError(`${flag} names a file that cannot be read: ${messageOf(error)}`)
@@ -45,14 +45,14 @@ async function contentOf(flag: string, file: string | undefined): Promise<string
 
 /** The certificates in the file, if one is named. @throws `UsageError` if it cannot be read, or holds no certificate */
 export async function certificatesOf(flag: string, file: string | undefined): Promise<string | undefined> {
-  const text = await contentOf(flag, file)
+  const text = await textOf(flag, file)
   if (text === undefined || certificatesIn(text).length > 0) return text
   throw new UsageError(`${flag} names a file that holds no PEM certificate (-----BEGIN CERTIFICATE-----)`)
 }
 
 /** Variables of the environment come first, then those of the file. @throws `UsageError` if it cannot be read */
 export async function variablesOf(dotenv: string | undefined, env: Environment): Promise<Environment> {
-  return { ...parseEnv((await contentOf('--dotenv', dotenv)) ?? ''), ...env }
+  return { ...parseEnv((await textOf('--dotenv', dotenv)) ?? ''), ...env }
 }
 
 /**
@@ -79,7 +79,7 @@ export async function namedValuesOf(
       throw new UsageError(`${flag} names ${name} twice: leave one out`)
     }
     // Editors end a file with a line break.
-    const value = file === undefined ? env[variable] : (await contentOf(flag, file))?.replace(/\r?\n$/, '')
+    const value = file === undefined ? env[variable] : (await textOf(flag, file))?.replace(/\r?\n$/, '')
     // The name of the variable is not repeated: it may be the value, which a shell put there.
     if (value === undefined)
       throw new UsageError(`${flag} ${name}: its variable is not set: write its name, without $`)

@@ -7,30 +7,29 @@ import type { Terminal } from './terminal.js'
 
 const colours = { good: 'green', bad: 'red', neutral: 'cyan', waiting: 'yellow' } as const
 
-/** Prints every later event. */
 export function printEvents(emulator: Emulator, terminal: Terminal): void {
   const line = (event: string, ...parts: string[]) => {
     const time = terminal.paint('dim', clock(Date.now()).slice(0, 8))
     terminal.line([time, event.padEnd(8), ...parts].join('  '))
   }
-  emulator.on('request', (entry) => {
-    const { id, startedAt, operation, method, status, error, durationMs, fault } = entry
-    const path = shown(entry.path)
+  emulator.on('request', (request) => {
+    const { id, startedAt, operation, method, status, error, durationMs, fault } = request
+    const path = withoutSecret(request.path)
     terminal.event('request', { id, startedAt, operation, method, path, status, error, durationMs, fault })
-    line('request', method, path, answerOf(terminal, entry))
+    line('request', method, path, outcomeOf(terminal, request))
   })
-  emulator.on('callback', (entry) => {
-    const { id, startedAt, subscriptionId, status, error, durationMs, fault } = entry
-    const callbackUrl = shown(entry.callbackUrl)
+  emulator.on('callback', (callback) => {
+    const { id, startedAt, subscriptionId, status, error, durationMs, fault } = callback
+    const callbackUrl = withoutSecret(callback.callbackUrl)
     const fields = { id, startedAt, subscriptionId, callbackUrl, status, error, durationMs, fault }
     terminal.event('callback', fields)
-    line('callback', `${subscriptionId} → ${callbackUrl}`, answerOf(terminal, entry))
+    line('callback', `${subscriptionId} → ${callbackUrl}`, outcomeOf(terminal, callback))
   })
   emulator.on('created', (subscription) => {
     terminal.event('created', fieldsOf(subscription))
     const { subscriptionId, notificationTypes, usernames } = subscription
     const what = `${notificationTypes.join(',')} of ${excerpt(usernames.join(','), 60)}`
-    const where = shown(subscription.callbackUrl)
+    const where = withoutSecret(subscription.callbackUrl)
     line('created', terminal.paint('green', `${subscriptionId}`), `${what} → ${where}`)
   })
   emulator.on('ended', (subscription, reason) => {
@@ -40,12 +39,12 @@ export function printEvents(emulator: Emulator, terminal: Terminal): void {
   })
 }
 
-function answerOf(terminal: Terminal, entry: RecordedRequest | RecordedCallback): string {
-  const { status, error, durationMs, fault } = entry
+function outcomeOf(terminal: Terminal, sent: RecordedRequest | RecordedCallback): string {
+  const { status, error, durationMs, fault } = sent
   const outcome = status === undefined ? excerpt(error ?? 'no answer', 200) : `${status}`
-  const refusal = 'refusal' in entry ? entry.refusal?.code : undefined
+  const refusal = 'refusal' in sent ? sent.refusal?.code : undefined
   const notes = [durationInWords(durationMs ?? 0), refusal, fault && 'injected fault'].filter(Boolean)
-  return `${terminal.paint(colours[toneOf(entry)], outcome)}  ${terminal.paint('dim', notes.join(', '))}`
+  return `${terminal.paint(colours[toneOf(sent)], outcome)}  ${terminal.paint('dim', notes.join(', '))}`
 }
 
 /** The values of the parameters are left out, because one of them is the receiver's secret. */
@@ -55,13 +54,13 @@ function fieldsOf(subscription: SubscriptionRecord): object {
     subscriptionId,
     notificationTypes,
     usernames,
-    callbackUrl: shown(subscription.callbackUrl),
+    callbackUrl: withoutSecret(subscription.callbackUrl),
     parameterNames: Object.keys(subscription.parameters),
     consecutiveFailures,
   }
 }
 
 /** An address on one line, without its query, which may hold a secret. */
-function shown(address: string): string {
+function withoutSecret(address: string): string {
   return excerpt(withoutQuery(address), 300)
 }

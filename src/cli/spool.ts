@@ -25,9 +25,9 @@ export async function spool(
     throw new UsageError(action === 'list' ? 'list takes no ID' : `${action} needs the ID of a dead letter`)
   }
   const path = resolve(folder)
-  const content = await contentIn(path)
+  const found = await readSpool(path)
   if (id === undefined) {
-    const { received, letters, damaged } = content
+    const { received, letters, damaged } = found
     const waiting = received.length
     const oldestReceivedAt = received.reduce((oldest, each) => Math.min(oldest, each), Date.now())
     terminal.event('spool', { waiting, ...(waiting > 0 && { oldestReceivedAt }), damaged })
@@ -37,7 +37,7 @@ export async function spool(
     for (const name of damaged) terminal.line(`${terminal.paint('red', '✘')} ${name} is damaged.`)
     return 0
   }
-  const letter = content.letters.find((each) => each.id === id)
+  const letter = found.letters.find((each) => each.id === id)
   if (letter === undefined) {
     const next = `See: npx --no notification-subscriber spool ${folder} list`
     throw new CommandFailure(`There is no dead letter ${id} in ${path}. ${next}`)
@@ -55,7 +55,7 @@ export async function spool(
 }
 
 /** What a folder holds that another process may have open: changes nothing. */
-async function contentIn(path: string) {
+async function readSpool(path: string) {
   const names = await readdir(path).catch((error) => {
     throw new UsageError(`The folder ${path} cannot be read: ${messageOf(error)}`)
   })

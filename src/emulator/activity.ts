@@ -89,7 +89,7 @@ type WhatHappened =
   | (Extract<SubscriptionChange, { kind: 'ended' }> & { readonly at: number })
   | { readonly kind: 'tokens-revoked'; readonly at: number }
 
-/** Of each kind. */
+/** How many events of each kind are kept. */
 const keptEvents = 1_000
 const keptCharacters = 16 * 1024
 
@@ -102,7 +102,7 @@ export class Activity {
   readonly #emitter = new EventEmitter().setMaxListeners(0)
   readonly #lastIds = { event: 0, request: 0, callback: 0 }
 
-  /** Call the returned function with how it ended. */
+  /** The returned function ends the request. */
   beginRequest(request: Begun<RecordedRequest>): (ended: Partial<RecordedRequest>) => void {
     this.#counts[request.operation]++
     const begun = { ...request, ...this.#begun('request', request.body) }

@@ -1,4 +1,4 @@
-/** An answer as the rest of the package reads it: without secrets, and nothing is searched before somebody reads it. */
+/** An answer as the rest of the package reads it. Secrets are removed when a text is read, and not before. */
 import type * as z from 'zod'
 import type { Issue, NotificationError } from '../errors.js'
 import { redact, redactTokens } from '../shared/redact.js'
@@ -8,13 +8,12 @@ import { parseJson, validate } from '../shared/validation.js'
 import type { HttpResponse } from './exchange.js'
 import { intermediaryOf } from './intermediary.js'
 
-/** What an answer has to know of its request. */
+/** What an answer needs of its request. */
 export interface Asked {
   /** What the request does, as the rest of "Could not …", e.g. `unsubscribe`. */
   readonly action: string
   /** The address, without its query. */
   readonly url: string
-  /** The texts that nothing may show. */
   secrets(): readonly string[]
   /** Secrets in the body of an answer, so that no log line shows one that a header repeats. */
   readonly secretsIn?: ((body: string) => readonly string[]) | undefined
@@ -25,7 +24,7 @@ export class Answer {
   readonly status: number
   readonly action: string
   readonly url: string
-  /** As it came: not to be shown. */
+  /** As received, so it may hold a secret: errors take {@link Answer.text}. */
   readonly body: string
   readonly bodyComplete: boolean
   readonly #response: HttpResponse

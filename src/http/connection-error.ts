@@ -36,7 +36,7 @@ const advice: Readonly<Record<string, string | Words>> = {
 /** An alert of the server about the client's certificate. With TLS 1.3 it comes after the request. */
 const refusedCertificate = /^ERR_SSL_\w*ALERT_\w*CERTIFICATE/
 
-/** The same for kinds of codes. */
+/** What to do for every other code, by its pattern. */
 const adviceByKind: readonly (readonly [RegExp, string])[] = [
   [
     refusedCertificate,

@@ -15,12 +15,12 @@ export function placeholderProblem(value: string): string | undefined {
 /** A `${…}`, `{{…}}`, `{word}` or `<word>` in an address; the URL parser writes a brace in a path as `%7B`. */
 const template = /\$(?:\{|%7B)|(?:\{|%7B){2}|^[^?#]*(?:\{[\w.-]+\}|<[\w.-]+>)/i
 
-/** The same of an address, which may be a placeholder in part. */
+/** Why an address cannot be meant: a part of it is a placeholder. */
 export function placeholderInAddress(address: string): string | undefined {
   return template.test(address) ? 'contains a placeholder, which was never filled in' : undefined
 }
 
-/** Of a value in quotes, which a shell would remove and `docker --env-file` keeps, or with an invisible character. */
+/** Why a value is probably misspelt: it is in quotes, which `docker --env-file` keeps, or has an invisible character. */
 export function spellingProblem(value: string): string | undefined {
   const [invisible] = /[\p{Cc}\p{Cf}\u2028\u2029\u00a0]/u.exec(value) ?? []
   const code = invisible?.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')

@@ -47,12 +47,12 @@ export function validate<Output>(
 
 type ErrorFor<Made> = (issues: readonly Issue[], options?: { cause?: unknown }) => Made
 
-/** Makes the error about issues of options, variables and arguments of a constructor. `what` cannot be made, or started. */
+/** For invalid options, variables and arguments of a constructor. @param what - what cannot be made or started */
 export function configurationError(what: string): ErrorFor<ConfigurationError> {
   return (issues, options) => new ConfigurationError(`${what}: ${formatIssues(issues)}.`, { issues }, options)
 }
 
-/** The same of a call's arguments. `what` was not done. */
+/** For invalid arguments of a call. @param what - what was not done */
 export function invalidRequest(what: string): ErrorFor<InvalidRequestError> {
   return (issues, options) =>
     new InvalidRequestError(`${what}: ${formatIssues(issues)}.`, { issues }, options)
@@ -136,7 +136,7 @@ export function loggerSchema<Given = unknown>() {
     )
 }
 
-/** Winston, by what no other logger has. */
+/** Whether it is winston, known by fields that no other logger has. */
 function takesTextFirst(logger: unknown): boolean {
   const { exceptions, transports } = Object(logger)
   return exceptions !== undefined && transports !== undefined

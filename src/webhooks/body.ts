@@ -21,7 +21,7 @@ export type ReadBody<Body = unknown> =
     }
   | undefined
 
-/** What a body may be made of, besides text. */
+/** A body that is no text and was not parsed. */
 export type Bytes = ArrayBuffer | ArrayBufferView
 
 /** An `ArrayBuffer` or any view on one. By tag and not by instanceof: other realms (a worker's vm, Jest) have their own. */

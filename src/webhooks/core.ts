@@ -50,10 +50,10 @@ interface Handled {
   readonly done: Promise<void>
 }
 
-/** Of the log: the ids and the type of a body, as far as they can be read. */
+/** The ids and the type of a body as far as they can be read, for log lines. */
 type Names = Partial<ReturnType<typeof namesOf>>
 
-/** A timer that is later than this was kept from firing: something blocked the process. */
+/** If a timer fires later than this, something blocked the process. */
 const timerLatenessMs = 50
 
 const blocked =

@@ -25,8 +25,8 @@ export class RequestHeaders {
     const lowerCase = name.toLowerCase()
     if (typeof headers.get === 'function') return headers.get(lowerCase) ?? undefined
     if (Object.hasOwn(headers, lowerCase)) return headers[lowerCase]
-    const shown = Object.keys(headers).find((each) => each.toLowerCase() === lowerCase)
-    return shown && headers[shown]
+    const written = Object.keys(headers).find((each) => each.toLowerCase() === lowerCase)
+    return written && headers[written]
   }
 
   /** The value of a header, if it has exactly one, and that is text. */

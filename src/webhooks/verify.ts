@@ -96,7 +96,7 @@ export function secretsIssues(secrets: unknown, ...below: string[]): Issue[] {
   return issues
 }
 
-/** Examples of pages. */
+/** The values in the examples of the pages. */
 const example = /^(?:a-long-random-value|change-?me)$/i
 
 const advice = 'make one with `node -p "crypto.randomUUID()"`'

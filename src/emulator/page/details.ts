@@ -54,19 +54,19 @@ function sentDetails(event: SentEvent, view: View): Html {
       ${isOneOfSeveral && html`<a class="button" href="${view.linkTo({ q: request.notificationId })}">All callbacks of this notification</a>`}
     </div>
     ${isCallback && !isActive && html`<p>Subscription #${subscriptionId} has ended: nothing is sent to it any more.</p>`}
-    ${part(isCallback ? "The receiver's answer" : "The emulator's answer", `answer-${number}`, answer, view, answerBody)}
-    ${part(isCallback ? `The callback for ${request.username}` : 'The request', `body-${number}`, request, view, isCallback ? answerBody : requestBody)}`
+    ${section(isCallback ? "The receiver's answer" : "The emulator's answer", `answer-${number}`, answer, view, answerBody)}
+    ${section(isCallback ? `The callback for ${request.username}` : 'The request', `body-${number}`, request, view, isCallback ? answerBody : requestBody)}`
 }
 
-/** Most failures are a wrong secret. */
+/** Beside a failed callback, because most failures are a wrong secret. */
 function parametersSent({ 'content-type': _, ...parameters }: Pairs, { secrets }: View): Html {
   return Object.keys(parameters).length === 0
     ? html`<p class="warning">Sent without a parameter: a receiver that checks a secret refuses it.</p>`
     : html`<p class="muted">Sent with the parameters</p>${pairsOf(secrets.pairs(parameters))}`
 }
 
-/** Headers and body: the body says more. */
-function part(
+/** The body before the headers, because it says more. */
+function section(
   title: string,
   name: string,
   sent: RecordedAnswer | undefined,

@@ -41,7 +41,7 @@ export interface CreateOutcome {
 const failuresThatEndASubscription = 3
 
 export class SubscriptionStore {
-  /** A subscription that changes is replaced. */
+  /** No record is changed in place. */
   readonly #active = new Map<number, SubscriptionRecord>()
   /** Rule 1 as a data structure: at most one subscription, by its id, for a type with a user, and a callback URL. */
   readonly #index = new Map<string, Map<string, number>>()
@@ -52,7 +52,7 @@ export class SubscriptionStore {
     this.#onChange = onChange
   }
 
-  /** Rows 1 to 4 of the state table. */
+  /** docs/service.md, States: the first four rows. */
   create(request: SubscriptionRequest): CreateOutcome {
     const existing = this.#firstOverlap(request)
     if (existing !== undefined) {
@@ -83,7 +83,7 @@ export class SubscriptionStore {
     this.#change(subscriptionId, { parameters: merged(parameters, changes) })
   }
 
-  /** The third failure in a row ends an active subscription; a success counts from 0 again (rows 5 and 6). */
+  /** The third failure in a row ends an active subscription; a success counts from 0 again. */
   callbackDone(subscriptionId: number, hasSucceeded: boolean): void {
     const { consecutiveFailures: before = 0 } = this.#active.get(subscriptionId) ?? {}
     const consecutiveFailures = hasSucceeded ? 0 : before + 1
