@@ -78,6 +78,15 @@ describe('a body that does not arrive within 10 seconds goes to onInvalid, and i
     expect(problems()).toEqual([problem])
     expect(textOf(errors[0]?.body)).toBe('{"sub')
   })
+
+  test('toNodeHandler: no timer is left of one that arrives', async () => {
+    await using server = await serverOf(toNodeHandler(new DeliveryReceiver({ secrets })))
+    const { socket, status } = openSocket(server.port)
+    socket.write(head(`Content-Length: ${delivery.length}`) + delivery)
+    expect(await status()).toBe(204)
+    expect(vi.getTimerCount()).toBe(0)
+    socket.destroy()
+  })
 })
 
 describe('no body is larger than maxBodyBytes', () => {
@@ -105,11 +114,12 @@ describe('no body is larger than maxBodyBytes', () => {
     }
   })
 
-  test('the default limit is 1 MiB', async () => {
+  test('the default limit is 1 MiB, and a refused body is not waited for', async () => {
     const { receiver } = limitedTo()
     const status = async (size: number) =>
       (await receiver.handle({ ...post(), body: new Uint8Array(size) })).status
     expect([await status(2 ** 20), await status(2 ** 20 + 1)]).toEqual([204, 413])
+    expect(await receiver.drain({ timeoutMs: 0 })).toBe(0)
   })
 
   test('toNodeHandler: chunks that grow too much: 413, and no more is read', async () => {

@@ -56,14 +56,17 @@ test('close answers what still comes, asks connections to close, and waits for h
   agent.destroy()
 })
 
-test('an idle connection is ended after a quiet second, not at once', async () => {
+test('idle connections are ended after a quiet second, not at once: each callback begins it anew', async () => {
   const { receiver, server, port } = await serve()
-  const agent = new Agent({ keepAlive: true })
-  await post(port, agent)
-  const startedAt = performance.now()
-  expect(await receiver.close(server)).toBe(0)
-  expect(performance.now() - startedAt).toBeGreaterThan(900)
-  agent.destroy()
+  const agents = [new Agent({ keepAlive: true }), new Agent({ keepAlive: true })] as const
+  for (const agent of agents) await post(port, agent)
+  const closed = receiver.close(server)
+  await sleep(300)
+  const lastAt = performance.now()
+  expect(await post(port, agents[1])).toEqual({ status: 204, connection: 'close' })
+  expect(await closed).toBe(0)
+  expect(performance.now() - lastAt).toBeGreaterThan(900)
+  for (const agent of agents) agent.destroy()
 })
 
 test('no connection is ended for being idle while handlers run', async () => {
