@@ -99,6 +99,16 @@ describe('on a loopback server', () => {
     await client.unsubscribe(1)
   })
 
+  test('no timer is left of an answer that is an error: it would keep a script from exiting', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    // Undici has a timer for a connection that is kept.
+    const headers = { connection: 'close' }
+    await using client = clientOf(await serve((_request, response) => response.writeHead(400, headers).end()))
+    await expect(client.unsubscribe(1)).rejects.toMatchObject({ status: 400 })
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
   test.each([
     { told: 250, addressMs: 2_000 },
     { told: 5_000, addressMs: 5_000 },
