@@ -28,7 +28,7 @@ export type Fault =
   | {
       readonly reset: 'before-processing' | 'after-processing'
     }
-  /** The request is processed and answered with the right status and a wrong body. Not for `unsubscribe`, whose 204 has none. */
+  /** The request is processed and answered with the right status and a wrong body. Not for `unsubscribe`, whose answer has no body. */
   | {
       /** The text of the body, or `true` for the first half of the right one. */
       readonly malformedBody: string | true
@@ -136,7 +136,7 @@ function schemaFor(operation: unknown, fault: unknown) {
   const isCallback = operation === 'callback'
   const { malformedBody, ...others } = kinds
   const callbackKinds = { ...others, status: callbackStatus }
-  // The answer to unsubscribe, 204, cannot have a body.
+  // The answer to unsubscribe has no body.
   const requestKinds = operation === 'unsubscribe' ? others : kinds
   return z.strictObject({
     operation: z.enum(

@@ -13,7 +13,7 @@ import { didYouMean } from '../shared/given.js'
 import { invalidRequest, validate } from '../shared/validation.js'
 import { samplePayload } from '../webhooks/sample.js'
 
-/** Something that happened to a user. */
+/** The argument of `Emulator.notify`. */
 export interface EmulatedNotification {
   /** The delivered `notification.type`, e.g. `lowEnergyAgentOpened`. Editors suggest the documented types. */
   readonly type: DocumentedNotificationType | (string & {})
@@ -25,7 +25,7 @@ export interface EmulatedNotification {
    */
   readonly category?: NotificationType | undefined
   /**
-   * The whole content of the delivery: an object that JSON can hold, also one that a receiver refuses. Default: the
+   * The whole payload: an object that JSON can hold, also one that a receiver refuses. Default: the
    * documented payload with this `username` for `lowEnergyAgentOpened`, an empty object for all others
    * (docs/service.md, Resources).
    */

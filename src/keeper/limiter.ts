@@ -30,9 +30,9 @@ export interface Obstacle {
 interface Outage {
   readonly error: unknown
   readonly failures: number
-  /** A request that was sent before says nothing new; monotonic. */
+  /** A request that was sent before says nothing new. */
   readonly failedSince: number
-  /** When the next request may be sent; monotonic. */
+  /** When the next request may be sent. */
   readonly nextFrom: number
 }
 
@@ -43,7 +43,7 @@ export class Limiter {
   readonly #failedInARow = new Set<string>()
   #outage: Outage | undefined
   #inFlight = 0
-  /** When the next request may leave; monotonic. */
+  /** When the next request may leave. */
   #nextFrom = 0
 
   constructor(

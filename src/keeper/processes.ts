@@ -21,10 +21,10 @@ export class Processes {
   readonly #id = (Math.random() * 2 ** 53).toString(36)
   /** How often this process has counted up; 0: it has not begun, or has left. */
   #beats = 0
-  /** When this process last looked at the others, and last had a reason to believe that a newer configuration is in use; monotonic. */
+  /** When this process last looked at the others, and last had a reason to believe that a newer configuration is in use. */
   #lookedSince = longAgo
   #newerSince = longAgo
-  /** The others, dead ones included, and since when this process has seen each number; monotonic. */
+  /** The others, dead ones included, and since when this process has seen each number. */
   readonly #others = new Map<string, Stored[string] & { readonly changedSince: number }>()
   /** The processes that share the work, this one included. */
   #sharers: readonly string[] = [this.#id]

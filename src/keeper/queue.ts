@@ -34,7 +34,7 @@ const usersPerRequest = 4
 const reportedRefusals = 3
 
 export interface SweepRequest extends RosterRequest {
-  /** Proofs since then are enough; monotonic. */
+  /** Proofs since then are enough. */
   readonly provenSince: number
 }
 

@@ -56,7 +56,7 @@ export interface Outcome {
 }
 
 export class Reconciliation {
-  /** Proofs since then are enough; monotonic. */
+  /** Proofs since then are enough. */
   readonly #provenSince: number
   /** The record as it is now, without a claim. What the store holds, with a claim, is `user.record`. */
   #record: UserRecord

@@ -74,7 +74,7 @@ interface ProblemDetails extends Pick<KeeperProblem, 'error' | 'subscriptionId'>
 /** Reports each problem when it begins, when its users double, and when it is resolved. */
 export class Problems {
   readonly #open = new Map<string, OpenProblem>()
-  /** When an already resolved problem was reported; monotonic. */
+  /** When an already resolved problem was reported. */
   readonly #onceSince = new Map<string, number>()
 
   constructor(private readonly report: (problem: KeeperProblem) => void) {}

@@ -17,12 +17,12 @@ export interface RosterRequest {
 
 export class RosterReader {
   #lastReading: Promise<unknown> = Promise.resolve()
-  /** When the last reading began, and when the next one is due; monotonic. */
+  /** When the last reading began, and when the next one is due. */
   #readSince = longAgo
   #dueFrom = longAgo
   /** How often the roster could not be read, in a row. */
   #failures = 0
-  /** Sizes of the rosters of the last day that were believed; monotonic. */
+  /** Sizes of the rosters of the last day that were believed. */
   #sizes: { readonly since: number; readonly size: number }[] = []
 
   constructor(

@@ -8,7 +8,7 @@ import { brokenAnswerMs, now } from './timing.js'
 /** Which of the routes that the interface leaves open work, as far as this process knows. */
 export class Routes {
   readonly #confirmed = new Set<Operation>()
-  /** Wrong routes, and when each may be tried again; monotonic. */
+  /** Wrong routes, and when each may be tried again. */
   readonly #wrong = new Map<Operation, number>()
   /** The users who test unconfirmed routes. */
   readonly #testers = new Map<Operation, string>()

@@ -8,11 +8,11 @@ export type OnProgress = (progress: SweepProgress) => void
 export type Counted = Omit<SweepReport, 'problems'>
 
 export class Sweep {
-  /** When it began to wait for users; monotonic. */
+  /** When it began to wait for users. */
   startedSince = longAgo
   /** Resolves when the sweep waits for no user. */
   readonly ended: Promise<void>
-  /** The users that the sweep waits for. After a first attempt: its error, and how long the sweep still waits; monotonic. */
+  /** The users that the sweep waits for. After a first attempt: its error, and how long the sweep still waits. */
   readonly #open = new Map<User, { readonly error: unknown; readonly patientUntil: number } | undefined>()
   #total = 0
   readonly #counts = { created: 0, restored: 0, removed: 0 }
@@ -21,7 +21,7 @@ export class Sweep {
   #active = 0
   #end: () => void = () => {}
 
-  /** @param provenSince - proofs since then are enough; monotonic */
+  /** @param provenSince - proofs since then are enough */
   constructor(
     private readonly provenSince: number,
     private readonly onProgress: OnProgress,

@@ -1,7 +1,4 @@
-/**
- * Time limits and waits of the keeper, in milliseconds. Names of times: `…At` is wall clock, `…Since` (past) and `…From`
- * (earliest) are monotonic.
- */
+/** Time limits and waits of the keeper, in milliseconds, and its monotonic clock. */
 import { backoffMs } from '../shared/waits.js'
 
 export const minute = 60_000
@@ -27,7 +24,7 @@ export const claimFreshMs = 10_000
 export const claimStaleMs = 2 * minute
 /** How often the claim of another process is read. */
 export const claimLookMs = 10_000
-/** How often the configuration is read, and at most the roster after another process has removed a user. */
+/** How often the configuration is read. The roster is read at most this often after another process has removed a user. */
 export const lookMs = 30_000
 /** How often a superseded process looks whether it may come back. */
 export const supersededLookMs = 10_000

@@ -46,7 +46,7 @@ export interface SubscriptionKeeperOptions
    * Default: a line to the logger, or to `console.error` if there is none.
    */
   readonly onProblem?: ((problem: KeeperProblem) => unknown) | undefined
-  /** In what time each user is checked once, in milliseconds; well below a day. Default: 900,000 (15 minutes). */
+  /** How often each user is proven, in milliseconds; well below a day. Default: 900,000 (15 minutes). */
   readonly sweepIntervalMs?: number | undefined
   /** Requests of all processes together per second, on average; `Infinity` for no limit. Default: 50. */
   readonly maxRequestsPerSecond?: number | undefined

@@ -8,7 +8,7 @@ import { day, deliveryLagMs, jitter, longAgo, now, restoreWaitMs } from './timin
 /** Another process has written the record first. */
 export class Collision extends Error {}
 
-/** More frequent deliveries are ignored, which keeps each below 100 ns. */
+/** A delivery this soon after the last one is ignored: then it takes less than 100 ns. */
 const aMomentMs = 1_000
 
 class KnownUser {
@@ -17,7 +17,7 @@ class KnownUser {
   /** Whether the index has the name. */
   isIndexed = false
 
-  /** The last known text in the store, and since when it has not changed; monotonic. */
+  /** The last known text in the store, and since when it has not changed. */
   text: string | undefined
   unchangedSince = longAgo
   /** A text that may be in the store, because its write got no answer: if it has a claim, nothing was sent. */
@@ -28,7 +28,7 @@ class KnownUser {
   /** When the record was last read or written. */
   readSince = longAgo
 
-  /** When any process last proved the subscription or met a conflict, and when the next proof is due; monotonic. */
+  /** When any process last proved the subscription or met a conflict, and when the next proof is due. */
   proofSince = longAgo
   proofDueFrom = longAgo
   /** The id that this process has proven, and the number of proofs since, that one included. */
@@ -37,7 +37,7 @@ class KnownUser {
 
   delivery: LastDelivery | undefined
 
-  /** When the next reconciliation is due; monotonic. */
+  /** When the next reconciliation is due. */
   dueFrom = longAgo
   isInFlight = false
   /** Failures in a row, and how many refusals of the service are the last of them. */
@@ -64,7 +64,7 @@ export class Users {
   readonly all: ReadonlyMap<string, User> = this.#all
   readonly byId: ReadonlyMap<number, User | undefined> = this.#byId
 
-  /** Proofs since then are enough for every user; monotonic. */
+  /** Proofs since then are enough for every user. */
   provenSince = longAgo
   /** Whether another process has removed a user, or records were lost: the roster is to be read soon. */
   isRosterOld = false

@@ -41,8 +41,8 @@ export function storedText(value: unknown): string | undefined {
   )
 }
 
-/** Makes the error about an argument. Not by shared/validation.ts, which loads zod. */
-export function refusalOf(what: string) {
+/** For an invalid argument. Not by shared/validation.ts, which loads zod. @param what - what cannot work */
+export function invalidArgument(what: string) {
   return (name: string, message: string) =>
     new ConfigurationError(`${what}: \`${name}\` ${message}.`, { issues: [{ path: [name], message }] })
 }

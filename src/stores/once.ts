@@ -3,14 +3,14 @@
  *
  * @module notification-subscriber/once
  */
-import { type KeyValueStore, refusalOf, storedText } from './key-value-store.js'
+import { invalidArgument, type KeyValueStore, storedText } from './key-value-store.js'
 
 export type { KeyValueStore } from './key-value-store.js'
 
 /** The part of a {@link KeyValueStore} that {@link once} uses, such as `redisStore`. */
 export type OnceStore = Pick<Required<KeyValueStore>, 'get' | 'set' | 'compareAndSet'>
 
-const unusable = refusalOf('once cannot work')
+const unusable = invalidArgument('once cannot work')
 
 const done = 'done'
 const failed = 'failed'

@@ -3,7 +3,7 @@
  *
  * @module notification-subscriber/redis
  */
-import { type KeyValueStore, refusalOf, storedText } from './key-value-store.js'
+import { invalidArgument, type KeyValueStore, storedText } from './key-value-store.js'
 
 export type { KeyValueStore } from './key-value-store.js'
 
@@ -87,7 +87,7 @@ export function redisStore(
   }
 }
 
-const unusable = refusalOf('redisStore cannot be made')
+const unusable = invalidArgument('redisStore cannot be made')
 
 /** The commands that each library spells differently. */
 interface Commands {

@@ -27,8 +27,8 @@ export interface CreateSubscriptionInput {
   /** The usernames of the users (agents) to subscribe: at least one, each once, without a comma. */
   readonly usernames: readonly string[]
   /**
-   * Where the service sends notifications: `https:`, or `http:` on loopback if the service is there, too. Spell a text as `URL` does, without a fragment, because the service
-   * compares callback URLs as text; the error shows the right spelling.
+   * Where the service sends notifications: `https:`, or `http:` on loopback if the service is on loopback, too. Spell a text
+   * as `URL` does, without a fragment, because the service compares callback URLs as text. The error shows the right spelling.
    */
   readonly callbackUrl: string | URL
   /**

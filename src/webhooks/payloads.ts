@@ -37,8 +37,8 @@ const documentedReaders = Object.entries(documentedPayloads).map(([type, { schem
 })
 
 /**
- * Makes a function that finds what is wrong with a value, from a schema of this package: synchronous and without transforms, so that the value itself is the
- * result and nothing is built. Where code generation is not allowed, zod runs the schema uncompiled.
+ * Makes a function that finds what is wrong with a value. The schema is synchronous and has no transforms, so the value itself
+ * is the result. Where code generation is not allowed, zod runs the schema uncompiled.
  */
 export function issueFinder(
   schema: z.core.$ZodType,

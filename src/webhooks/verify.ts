@@ -33,7 +33,7 @@ export function verifySecrets(headers: HeadersLike, secrets: Secrets): boolean {
 /** Accepted values by the name of a header. */
 export type Secrets = Readonly<Record<string, string | readonly string[]>>
 
-/** Returns the header that failed the check, and why, without its value; `undefined` if all secrets are right. */
+/** Returns the header whose secret is wrong, and why, without its value; `undefined` if all secrets are right. */
 export type Authenticator = (
   headers: RequestHeaders,
 ) => { readonly status: 401; readonly reason: string; readonly header?: string } | undefined

@@ -8,9 +8,9 @@ import type { CallbackReceiver } from '../receiver.js'
 import type { NodeRequest, NodeResponse } from './node-types.js'
 
 /**
- * Makes a request listener for `node:http`, `node:https` and `node:http2`, which is also a middleware for Express, Connect,
- * restify, NestJS, Nuxt and the pages router of Next.js. It answers every request, never calls `next`, and resolves once
- * the answer was given. Put the route before every body parser (docs/receiver.md, Where to put the route).
+ * Makes a request listener for `node:http`, `node:https` and `node:http2`, which is also a middleware for frameworks such as
+ * Express. It answers every request, never calls `next`, and resolves once the answer was given. Put the route before every
+ * body parser (docs/receiver.md, Where to put the route).
  *
  * Method and secrets are checked before the body is read. What arrived of a late or incomplete body goes to `onInvalid`.
  *
