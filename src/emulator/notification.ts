@@ -20,7 +20,7 @@ export interface EmulatedNotification {
   /** The user (agent) that the notification is about. */
   readonly username: string
   /**
-   * The notification type to subscribe to for it. Default: the one that brings `type` (docs/service.md, Notification
+   * The type that its subscriptions have. Default: the type that brings `type` (docs/service.md, Notification
    * types); a type that is not documented needs it.
    */
   readonly category?: NotificationType | undefined

@@ -76,7 +76,7 @@ export type ResolvedEmulatorOptions = z.output<typeof optionsSchema>
 // Domain and client ID become parts of header values and of a path, so they hold only what both can carry.
 const printable = z.string().regex(/^[\x20-\x7e]+$/, 'must be printable ASCII and not empty')
 
-// Of several certificates in one text, `X509Certificate` reads the first.
+// If a text has several certificates, `X509Certificate` reads the first.
 const certificate = z
   .string()
   .refine((pem) => thrownBy(() => new X509Certificate(pem)) === undefined, 'is not a PEM certificate')

@@ -47,7 +47,7 @@ const adviceByKind: readonly (readonly [RegExp, string])[] = [
   [/./, 'Check the address, and the proxy if there is one.'],
 ]
 
-/** Of TLS, of a proxy that refuses, and of a mock without an interceptor: another attempt would fail, too. */
+/** Failures of TLS, of a proxy that refuses, and of a mock without an interceptor: another attempt would fail, too. */
 const permanent =
   /^(?:ERR_(?:SSL|TLS)_|EPROTO|PROXY_40[37]|UND_MOCK|(?:CERT|CRL|UNABLE_TO|ERROR_IN|DEPTH_ZERO|SELF_SIGNED)_)/
 

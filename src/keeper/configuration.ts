@@ -18,7 +18,7 @@ const storedSchema = z.object({
   // A greater one would leave no room for the next; it begins with the time.
   generation: countSchema.min(1).max(2 ** 47),
   salt: z.string(),
-  /** Of spec, parameters and headers. */
+  /** The hash of spec, parameters and headers. */
   hash: z.string(),
 })
 const storeKey = 'configuration'

@@ -240,7 +240,7 @@ export class Queue {
     return work.finally(() => this.#working.delete(work))
   }
 
-  /** Users without a subscription come first, and among them those for whom this process is the first. */
+  /** Users without a subscription come first. Within each group, users for whom this process is first come first. */
   #collect(): void {
     const { processes, users } = this.parts
     const ranks: User[][] = [[], [], [], []]
@@ -269,7 +269,7 @@ export class Queue {
     return this.parts.limiter.outage && this.#outageTester()
   }
 
-  /** A user for whom a request may be sent at once, also if none is due: those who are due may all be refused. */
+  /** A user for whom a request may be sent at once, due or not: the client may refuse the names of all users who are due. */
   #outageTester(): User | undefined {
     for (const user of this.parts.users.all.values()) {
       const { isWanted, record } = user

@@ -12,7 +12,6 @@ export class Collision extends Error {}
 const aMomentMs = 1_000
 
 class KnownUser {
-  /** Of the record in the store. */
   readonly key: string
   /** Whether the index has the name. */
   isIndexed = false
@@ -59,7 +58,7 @@ export type User = Readonly<KnownUser>
 
 export class Users {
   readonly #all = new Map<string, User>()
-  /** `undefined`: several users have this id, so it is nobody's. */
+  /** `undefined`: several users have this id, so it identifies none of them. */
   readonly #byId = new Map<number, User | undefined>()
   readonly all: ReadonlyMap<string, User> = this.#all
   readonly byId: ReadonlyMap<number, User | undefined> = this.#byId

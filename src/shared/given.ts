@@ -1,4 +1,4 @@
-/** What is probably wrong with a value or a name that somebody gave: it was never filled in, is in quotes, or is misspelt. */
+/** Finds probable mistakes in values and names: never filled in, in quotes, or misspelt. */
 
 /**
  * A value that nothing has filled in: a variable that is not set, a template, a reference to a vault, or what dotenvx, sops or

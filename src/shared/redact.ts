@@ -7,7 +7,7 @@ const maxShownLength = 64 * 1024
 /** Replaces a text that contains a secret. */
 const blankText = '[redacted: it repeats a secret of the request]'
 
-/** Of a shorter secret neither base64 nor a beginning is searched for: many texts contain them by chance. */
+/** The base64 and the beginnings of a shorter secret are not searched for: many texts contain them by chance. */
 const minSearchedLength = 4
 
 /**

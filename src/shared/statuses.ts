@@ -46,7 +46,7 @@ export const isAboutCredentials = oneOf(401, 403)
 /** Codes of OAuth for a failure of the server, which some token endpoints also answer with 400. */
 const temporaryErrors = ['temporarily_unavailable', 'server_error', 'internal_failure']
 
-/** Of a token endpoint: client ID, secret or domain are refused (RFC 6749 section 5.2). */
+/** A token endpoint refuses client ID, secret or domain (RFC 6749 section 5.2). */
 export const isTokenRefused = (status: number, error = '') =>
   oneOf(400, 401, 403)(status) && !temporaryErrors.includes(error)
 
@@ -60,12 +60,12 @@ export const isWrongMethod = oneOf(405)
 /** The service has another route for the operation: method not allowed, not implemented, or a redirect. */
 export const isNoRoute: Meaning = (status) => oneOf(405, 501)(status) || isRedirect(status)
 
-/** Of a create: a subscription is in the way. */
+/** A subscription is in the way of a create. */
 export const isConflict = oneOf(409)
 
 export const isInvalidInput = oneOf(400, 409, 422)
 
-/** Of a receiver: the body was refused before the receiver had it. */
+/** Something in front of the receiver refused the body of a callback. */
 export const isBodyRefused = oneOf(400, 413, 415)
 
 /** The server has no time, or not yet: another attempt may succeed. */

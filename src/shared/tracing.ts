@@ -5,7 +5,6 @@ import { NotificationError } from '../errors.js'
 /** What subscribers of a channel get: the context of one operation, and its error once it has failed. */
 type Traced<Context> = Context & { error?: unknown }
 
-/** Of `node:diagnostics_channel`. */
 export type Channel = TracingChannel<unknown, object> | undefined
 
 /** The channel `notification-subscriber:NAME`. Not imported, because a receiver also runs where Node.js does not. */

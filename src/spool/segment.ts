@@ -189,7 +189,7 @@ export class Segment {
     this.#folder.reports.damaged(this.name, offset)
   }
 
-  /** So many bytes from a position, or up to the end. Empty if another program removed the file. */
+  /** Up to `length` bytes from a position on. Empty if another program removed the file. */
   #read(from: number, length: number): Promise<Buffer> {
     return this.#withFile(async (file) => {
       const bytes = Buffer.allocUnsafe(length)

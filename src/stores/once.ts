@@ -20,8 +20,8 @@ const claimPattern = /^claimed by [-0-9a-f]{36}$/
 const markRetriesMs = [100, 1_000, 3_000]
 
 /**
- * Does the work for an id, unless it was done before (docs/stores.md, Drop duplicates). Of calls at the same moment one does
- * the work and the others reject, so that a spool or a queue repeats them: the one that works may still fail.
+ * Does the work for an id, unless it was done before (docs/stores.md, Drop duplicates). If calls come at the same moment, one
+ * does the work. The others reject, so that a spool or a queue repeats them, because the first call may still fail.
  *
  * If a process dies during the work, the claim ends after `claimMs`, and the next call does the work again: perhaps twice,
  * but it is never left out.

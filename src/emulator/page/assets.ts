@@ -191,7 +191,7 @@ function connected(isLive) {
   connection.title = isLive ? '' : 'The emulator has ended, or was restarted: open the address that it printed.'
 }
 
-/** A browser has six connections for all tabs: a tab that nobody sees gives its own back. */
+/** A browser has six connections for all tabs: a hidden tab closes its own. */
 function follow() {
   source?.close()
   if (document.hidden) return

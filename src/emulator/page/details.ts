@@ -88,7 +88,7 @@ function requestBody({ headers, body }: RecordedAnswer, { secrets }: View): Html
 
 /** Indented if it is JSON. */
 function answerBody({ body }: RecordedAnswer, { secrets }: View): Html {
-  // If so many are nested, the indentation itself would be long.
+  // The indentation of so many levels would itself be long.
   const json = (body.match(/[[{]/g)?.length ?? 0) > 1_000 ? undefined : parseJson(body)
   return html`<pre>${secrets.answer(json === undefined ? body : JSON.stringify(json, undefined, 2))}</pre>`
 }

@@ -1,4 +1,4 @@
-/** Who serves at the address of a page: its path is a secret, and another program may have the port now. */
+/** Finds out whether a page is still served at its address: another program may have the port, and must not learn the secret path. */
 import { createHmac, randomUUID } from 'node:crypto'
 import { Agent, request } from 'undici'
 

@@ -67,7 +67,7 @@ export function subscriptionEndpoints(
     return new Response()
   }
 
-  /** docs/service.md, Endpoints †. */
+  /** The statuses are those of † (docs/service.md, Endpoints). */
   async function answerUnsubscribe(request: ServiceRequest): Promise<Response> {
     await authorize(request)
     if (request.variable === '') requireForm(request)

@@ -38,7 +38,7 @@ export interface Learnt {
 export interface Facts {
   /** The wanted spec of every user. */
   readonly spec: Spec
-  /** Of the parameters and headers of the configuration, in lower case. */
+  /** The names of the parameters and headers of the configuration, in lower case. */
   readonly names: readonly string[]
   readonly generation: number
   readonly isWanted: boolean

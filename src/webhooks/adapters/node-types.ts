@@ -21,7 +21,7 @@ export interface NodeRequest {
   readonly readableDidRead?: boolean | undefined
   /** The connection, and its server. */
   readonly socket?: NodeConnection & { readonly server?: NodeServer | undefined }
-  /** Of HTTP/2. */
+  /** The stream of HTTP/2. */
   readonly stream?: { readonly session?: NodeConnection | undefined } | undefined
   /** Listens to the body, its end, and the end of the connection. */
   on(event: 'data', listener: (chunk: Uint8Array | string) => void): unknown
