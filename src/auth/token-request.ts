@@ -40,7 +40,7 @@ export interface ClientCredentialsAuth {
   /** OAuth scope to ask for † (docs/service.md, Endpoints). Default: none. */
   readonly scope?: string | undefined
   /**
-   * How a token request proves which client sends it: ID and secret in a Basic header, or in the body as `client_id` and
+   * How a token request authenticates the client: ID and secret in a Basic header, or in the body as `client_id` and
    * `client_secret` † (docs/service.md, Authentication), or a function of your own. Default: `'header'`.
    */
   readonly clientAuthentication?: 'header' | 'body' | ClientAuthentication | undefined

@@ -25,11 +25,12 @@ export async function token(flags: TokenFlags, context: CommandContext): Promise
     terminal.line(accessToken)
     return 0
   }
-  const content = claims === undefined ? 'not a JWT: only the service can read it' : describeClaims(claims)
+  const description =
+    claims === undefined ? 'not a JWT: only the service can read it' : describeClaims(claims)
   if (claims !== undefined && hasExpired(claims)) {
-    throw new CommandFailure(`✘ The token has expired already: ${content}\n  → ${compareClocks}`)
+    throw new CommandFailure(`✘ The token has expired already: ${description}\n  → ${compareClocks}`)
   }
-  terminal.success(`Bearer token: ${content}`)
+  terminal.success(`Bearer token: ${description}`)
   return 0
 }
 

@@ -1,4 +1,4 @@
-/** The options of a client and of a call: their types, and the schemas that check them. */
+/** The options of a client and of a call: their types, and the schemas that validate them. */
 import * as z from 'zod'
 import type { Auth, ProvidedTokenAuth } from '../auth/authorizer.js'
 import type {

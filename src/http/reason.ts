@@ -19,8 +19,8 @@ export function reasonIn(answer: Answer): Reason {
   const json: Record<string, unknown> = Object(parseJson(answer.body))
   const { error, error_description, title, detail, message } = json
   // Redacted again, because JSON may hold a secret in escaped form.
-  const shown = (value: unknown) => (typeof value === 'string' && value ? answer.redact(value) : undefined)
-  const code = shown(error) ?? shown(Object(error).code)
+  const redacted = (value: unknown) => (typeof value === 'string' && value ? answer.redact(value) : undefined)
+  const code = redacted(error) ?? redacted(Object(error).code)
   const [, challenge] = /error_description="?([^"]+)/.exec(answer.header('www-authenticate') ?? '') ?? []
   const texts = [
     error_description,
@@ -29,15 +29,15 @@ export function reasonIn(answer: Answer): Reason {
     error === undefined ? title : message,
     challenge,
   ]
-  const description = texts.map(shown).find((text) => text !== undefined)
-  const parts = [code ?? shown(title), description].filter(
+  const description = texts.map(redacted).find((text) => text !== undefined)
+  const named = [code ?? redacted(title), description].filter(
     (part, index, all) => part && all.indexOf(part) === index,
   )
-  // More than a code or a title, such as a list of what is wrong, is shown as it is.
+  // More than a code or a title, such as a list of what is wrong, is given as it is.
   const isRead =
     (description ?? title) !== title || !Object.values(json).some((field) => field instanceof Object)
   const body = answer.text()
-  const text = (isRead && parts.join(': ')) || (isPage(body) ? answer.redact(textOfPage(body)) : body.trim())
+  const text = (isRead && named.join(': ')) || (isPage(body) ? answer.redact(textOfPage(body)) : body.trim())
   const target = isRedirect(answer.status) && redirectTarget(answer.header('location'), answer.url)
   return { code, description, words: excerpt(target ? `to ${target}` : text, 300) }
 }

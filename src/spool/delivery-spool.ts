@@ -193,7 +193,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
     throw new SpoolError(message, { reason: 'lock' })
   }
 
-  /** Another process may use the folder now, and deliver its content. */
+  /** Another process may use the folder now, and deliver what waits in it. */
   #stopWithoutLock(): void {
     const { path, reports } = this.#store.folder
     this.#isLost = true

@@ -136,7 +136,7 @@ export class Segment {
     return this.#addPlaces(placesIn(bytes, this.id).places, start)
   }
 
-  /** Ends the appends: gives the file a name with its size. A failure does no harm: the next start reads the content. */
+  /** Ends the appends: gives the file a name with its size. A failure does no harm: the next start reads the whole file. */
   async seal(): Promise<void> {
     if (!this.isOpen) return
     const { count, waiting } = this

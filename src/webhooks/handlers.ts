@@ -1,4 +1,4 @@
-/** The types of handlers, and a check of the type that a handler is registered for. */
+/** The types of handlers, and the warning about a handler whose notification type is not documented. */
 import type { Log } from '../logger.js'
 import { documentedNotificationTypes, notificationTypes } from '../notification-types.js'
 import { nearestName } from '../shared/given.js'

@@ -96,7 +96,7 @@ export interface RefusedCallback {
   readonly status: 401 | 405 | 413
   /** Why the request was refused, for people; never holds a value of a header. */
   readonly reason: string
-  /** With a 401: the name of the header that failed the check, as written in `secrets`. */
+  /** With a 401: the name of the header whose value was not accepted, as written in `secrets`. */
   readonly header?: string | undefined
 }
 

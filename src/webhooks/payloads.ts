@@ -6,7 +6,7 @@ import { messageOf } from '../shared/text.js'
 import { issuesOf, ownMessages } from '../shared/validation.js'
 import type { PayloadSchemas } from './schemas.js'
 
-/** The schema of the option `payloads`, made when options are checked, so that parsing alone does not cost it. */
+/** The schema of the option `payloads`, made when options are validated, so that parsing alone does not pay for it. */
 export function payloadsSchema() {
   const schema = z.custom(
     (value) => typeof Object(value)['~standard']?.validate === 'function',
