@@ -85,7 +85,8 @@ export function decide(record: UserRecord, learnt: Learnt, facts: Facts): Decisi
   if (hasFormerNames(record, facts)) return recreate
   if (mayUpdate && (isOpen || idUnsure || generation !== facts.generation)) return update
   if (idUnsure) return learnt.isTaken ? recreateOrConflict : createOrWait
-  if (isOpen && !learnt.isTaken) return createOrWait
+  // An id that the service gave just now needs no proof.
+  if (isOpen && !learnt.isTaken && !learnt.isIdNew) return createOrWait
   if (!facts.wantsProof && !endedByUs) return { kind: 'done' }
   // An update restores nothing, so it need not wait.
   const wantsUpdate = facts.wantsProofById || !facts.isIdKnown || !mayRestore
