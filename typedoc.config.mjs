@@ -20,8 +20,9 @@ export default {
   intentionallyNotExported: [
     'DocumentedPayload',
     'Fields',
-    'Http2Connection',
     'NoPayloadSchemas',
+    'NodeConnection',
+    'NodeServer',
     'NotificationOfAnyType',
     'NotificationOfEach',
     'OptionalOptions',

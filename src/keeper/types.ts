@@ -127,6 +127,7 @@ export interface KeeperProblem {
   readonly resolved: boolean
 }
 
+/** What a sweep found and did: numbers of users. */
 export interface SweepReport {
   readonly wanted: number
   /** How many users of the roster are subscribed at the end, `created` and `restored` included. */
@@ -147,6 +148,7 @@ export interface SweepReport {
   readonly problems: readonly KeeperProblem[]
 }
 
+/** How far a sweep is, after each user. */
 export interface SweepProgress extends Pick<SweepReport, 'created' | 'restored' | 'removed'> {
   /** How many users the sweep is done with. */
   readonly done: number

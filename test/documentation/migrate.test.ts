@@ -44,7 +44,7 @@ test('the old subscription is found and ended, and the keeper subscribes each of
     parameters: { token: 'token-of-the-migration' },
     logger: false,
   })
-  expect((await keeper.sweep()).failed.map(({ username }) => username)).toEqual(['alice', 'bob'])
+  expect((await keeper.sweep()).failed).toHaveLength(2)
   expect(keeper.status().problems.map(({ code }) => code)).toContain('CONFLICT')
 
   const [find = '', end = ''] = commands

@@ -23,8 +23,9 @@ export interface NodeRequest {
   readonly socket?: NodeConnection & { readonly server?: NodeServer | undefined }
   /** The stream of HTTP/2. */
   readonly stream?: { readonly session?: NodeConnection | undefined } | undefined
-  /** Listens to the body, its end, and the end of the connection. */
+  /** Listens to the body. */
   on(event: 'data', listener: (chunk: Uint8Array | string) => void): unknown
+  /** Listens to the end of the body and of the connection. */
   on(event: 'end' | 'error' | 'close', listener: (error?: unknown) => void): unknown
   /** Listens no longer. */
   off(event: 'data', listener: (chunk: Uint8Array | string) => void): unknown
