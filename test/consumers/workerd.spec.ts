@@ -2,7 +2,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually } from '../support/eventually.js'
 import { node, project, tool } from './support/project.js'
@@ -36,7 +35,7 @@ const deliveryOf = (id: string) =>
     notification: { id, time: 1, ver: '1.0', type: 'cxScoreUpdated', payload: {} },
   })
 
-async function post(body: string | Buffer, headers: Record<string, string> = {}): Promise<number> {
+async function post(body: string, headers: Record<string, string> = {}): Promise<number> {
   const sent = { token: 'the-secret-of-the-worker', ...headers }
   return (await worker.dispatchFetch('https://worker.example.com', { method: 'POST', body, headers: sent }))
     .status
@@ -46,12 +45,10 @@ async function seen(): Promise<{ handled: string[]; problems: string[] }> {
   return (await (await worker.dispatchFetch('https://worker.example.com')).json()) as never
 }
 
-test('a delivery, a compressed one and a slow handler with waitUntil', async () => {
+test('a delivery, and a slow handler with waitUntil', async () => {
   expect(await post(deliveryOf('plain'))).toBe(204)
-  expect(await post(gzipSync(deliveryOf('gzip')), { 'content-encoding': 'gzip' })).toBe(204)
-  expect(await post(gzipSync(deliveryOf('unlabelled')))).toBe(204)
   expect(await post(deliveryOf('slow'))).toBe(204)
-  expect((await seen()).handled).toEqual(['plain', 'gzip', 'unlabelled'])
+  expect((await seen()).handled).toEqual(['plain'])
   await eventually(async () => expect((await seen()).handled).toContain('slow'))
   expect((await seen()).problems).toEqual([])
 })

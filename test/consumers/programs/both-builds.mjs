@@ -62,11 +62,11 @@ for (const [{ DeliveryReceiver }, { toWebHandler }] of [
   const handle = toWebHandler(
     new DeliveryReceiver({ allowUnauthenticated: true, maxBodyBytes: 5, onInvalid, logger: false }),
   )
-  const statusOf = async (body, headers = {}) =>
-    (await handle(new Request('http://localhost', { method: 'POST', body, headers }))).status
+  const statusOf = async (body) =>
+    (await handle(new Request('http://localhost', { method: 'POST', body }))).status
   assert.equal(await statusOf('too long'), 413)
-  assert.equal(await statusOf('none', { 'content-encoding': 'zstd' }), 204)
-  assert.deepEqual(problems, ['the body is not JSON; its content-encoding is zstd'])
+  assert.equal(await statusOf('none'), 204)
+  assert.deepEqual(problems, ['the body is not JSON'])
 }
 
 console.log('The story is over')
