@@ -225,8 +225,10 @@ export function filesWith(faults: Faults): SpoolFiles {
         const value = Reflect.get(target, property, target)
         if (typeof value !== 'function') return value
         return async (...given: unknown[]) => {
+          // A close that fails has closed the file all the same.
+          if (property === 'close') await target.close()
           await faults.before?.(String(property), path, given)
-          return value.apply(target, given)
+          return property === 'close' ? undefined : value.apply(target, given)
         }
       },
     })
