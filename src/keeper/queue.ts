@@ -240,7 +240,7 @@ export class Queue {
     return work.finally(() => this.#working.delete(work))
   }
 
-  /** Users without a subscription come first. Within each group, users for whom this process is first come first. */
+  /** Users without a subscription come first. Within each group, the users of this process come first. */
   #collect(): void {
     const { processes, users } = this.parts
     const ranks: User[][] = [[], [], [], []]
@@ -269,7 +269,7 @@ export class Queue {
     return this.parts.limiter.outage && this.#outageTester()
   }
 
-  /** A user for whom a request may be sent at once, due or not: the client may refuse the names of all users who are due. */
+  /** A user whose request may be sent at once, due or not: the client may refuse the names of all users who are due. */
   #outageTester(): User | undefined {
     for (const user of this.parts.users.all.values()) {
       const { isWanted, record } = user

@@ -52,6 +52,7 @@ const wantedRows: Row[] = [
   ['a proof is due, and restores have to wait', restored, {}, due, update],
   ['a proof is due, nothing to update', {}, {}, { ...due, ...noUpdate, wantsProofById: true }, create],
   ['no update, and restores have to wait', restored, {}, { ...due, ...noUpdate }, wait],
+  ['restored just now, on a wrong route', restored, { ...open, isIdNew: true }, noUpdate, done],
   ['no proof of the id before its time', {}, {}, { wantsProofById: true }, done],
   ['ended on purpose, or not: a proof', { endedByUs: true }, {}, {}, create],
   ['older values', { generation: 6 }, {}, {}, update],
