@@ -1,4 +1,7 @@
-/** The types to subscribe to, and the documented delivered types. Add a new documented type and its payload here. */
+/**
+ * The types to subscribe to, and the documented delivered types. A new documented type and its payload begin here;
+ * `webhooks/schemas.ts` and `webhooks/index.ts` export the payload.
+ */
 import * as z from 'zod'
 
 /** The types that a subscription can ask for (docs/service.md, Notification types). */

@@ -19,7 +19,7 @@ import {
   isSuccess,
   isWrongMethod,
 } from '../shared/statuses.js'
-import { Finding, type Steps } from './check-steps.js'
+import { Finding, type Steps } from './step-report.js'
 
 interface Target {
   readonly url: URL

@@ -4,11 +4,13 @@ import { routeVariable } from '../client/environment.js'
 import type { NotificationClient } from '../client/notification-client.js'
 import type { CallOptions } from '../client/options.js'
 import { NotificationError } from '../errors.js'
-import { isCreated } from '../shared/statuses.js'
+import { endpoints } from '../shared/routes.js'
 import { messageOf } from '../shared/text.js'
 import { mayHaveTakenEffect } from '../subscriptions/answer-errors.js'
 import type { CreateSubscriptionInput } from '../subscriptions/schemas.js'
-import { Finding, type Steps } from './check-steps.js'
+import { Finding, type Steps } from './step-report.js'
+
+const { success } = endpoints.create
 
 type Wanted = Pick<CreateSubscriptionInput, 'parameters'> &
   Readonly<Record<'username' | 'callbackUrl', string>>
@@ -58,9 +60,9 @@ export async function checkLifecycle(
   const calls: Readonly<Record<string, () => Promise<string>>> = {
     Create: async () =>
       must(
-        (await create()) && isCreated(status),
-        `${status}, and 201 is documented`,
-        `201 with subscription ${id}`,
+        (await create()) && status === success,
+        `${status}, and ${success} is documented`,
+        `${success} with subscription ${id}`,
       ),
     Duplicate: async () => conflict(await create()),
     'Overlap with recreateIfExists': async () =>
@@ -68,11 +70,11 @@ export async function checkLifecycle(
     async Recreate() {
       const replaced = id
       id = (await client.createSubscription(again, options)).subscriptionId
-      const isNew = id !== replaced && isCreated(status)
+      const isNew = id !== replaced && status === success
       return must(
         isNew,
-        `${status} with subscription ${id}, and 201 with a new one is documented`,
-        `201 with subscription ${id}`,
+        `${status} with subscription ${id}, and ${success} with a new one is documented`,
+        `${success} with subscription ${id}`,
       )
     },
     async Update() {

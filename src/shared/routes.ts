@@ -4,13 +4,19 @@ import { parsedUrl } from './addresses.js'
 
 const methods = ['POST', 'PUT', 'PATCH', 'DELETE'] as const
 
-/** Every endpoint of the service, with the place of a variable in braces (docs/service.md, Endpoints). */
+/**
+ * Every endpoint of the service, with the place of a variable in braces, and the status that answers a success
+ * (docs/service.md, Endpoints). The client takes every 2xx for a success.
+ */
 export const endpoints = {
-  token: { method: 'POST', path: '/auth/realms/{domain}/protocol/openid-connect/token' },
-  create: { method: 'POST', path: '/api/subscriptions' },
-  update: { method: 'PUT', path: '/api/subscriptions/{subscriptionId}' },
-  unsubscribe: { method: 'DELETE', path: '/api/subscriptions/{subscriptionId}' },
+  token: { method: 'POST', path: '/auth/realms/{domain}/protocol/openid-connect/token', success: 200 },
+  create: { method: 'POST', path: '/api/subscriptions', success: 201 },
+  update: { method: 'PUT', path: '/api/subscriptions/{subscriptionId}', success: 200 },
+  unsubscribe: { method: 'DELETE', path: '/api/subscriptions/{subscriptionId}', success: 204 },
 } as const
+
+/** The fields of a create that are not parameters (docs/service.md, Endpoints). */
+export const createFields = ['notification_type', 'username', 'callback_url', 'recreateIfExists'] as const
 
 /** How one operation is called. The subscription's id is in `path`, or in the form under `idField`. */
 export interface Route {

@@ -24,10 +24,10 @@ export const isSuccess = between(200, 299)
 
 export const isOk = oneOf(200)
 
-/** The documented answer to a create. */
-export const isCreated = oneOf(201)
-
-/** Only the service answers so, and it has created something: pages of a login or a proxy have other statuses, such as 200. */
+/**
+ * Only the service answers so, and it has created something: pages of a login or a proxy have other statuses, such as 200.
+ * It stays 201 whatever the service answers.
+ */
 export const provesCreate = oneOf(201)
 
 export const isBodiless = oneOf(204, 205, 304)

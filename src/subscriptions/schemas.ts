@@ -11,6 +11,7 @@ import {
   headerValue,
   headerValueRule,
 } from '../shared/headers.js'
+import { createFields } from '../shared/routes.js'
 import { invalidRequest, validate } from '../shared/validation.js'
 
 /**
@@ -155,15 +156,12 @@ function refuseRepetitions({ value: values, issues }: z.core.ParsePayload<readon
   }
 }
 
-/** Form fields that the service interprets (docs/service.md, Endpoints). */
-const formFields = ['notification_type', 'username', 'callback_url', 'recreateifexists']
-
 /** Headers that describe the message or the connection: the sender of the callback must set these itself. */
 const messageHeaders = [...framingHeaders, 'content-encoding', 'proxy-authenticate', 'proxy-authorization']
 
 export const parametersSchema = z.lazy(() =>
   associatedValuesSchema([
-    [formFields, 'it is a field of the request'],
+    [createFields.map((name) => name.toLowerCase()), 'it is a field of the request'],
     [messageHeaders, 'as a header it would break the callback'],
   ]),
 )

@@ -16,8 +16,8 @@ import type { RequestHeaders } from './headers.js'
 import { type DeliveryReceiverOptions, type RefusedCallback, routeError } from './options.js'
 import { deliveryReader, namesOf } from './parse.js'
 import type { Delivery, NoPayloadSchemas, PayloadSchemas } from './schemas.js'
-import { authenticatorOf } from './secrets.js'
-import type { Authenticator } from './verify.js'
+import type { Authenticator } from './secrets.js'
+import { authenticatorOf } from './secrets-source.js'
 
 /** The answer to a callback; never with a body. */
 export interface CallbackAnswer {

@@ -39,5 +39,5 @@ export {
   notificationSchema,
   type PayloadSchemas,
 } from './schemas.js'
-export type { SecretsSource } from './secrets.js'
-export { type Secrets, verifySecrets } from './verify.js'
+export { type Secrets, verifySecrets } from './secrets.js'
+export type { SecretsSource } from './secrets-source.js'

@@ -7,8 +7,8 @@ import { maxDelayMs } from '../shared/waits.js'
 import type { DeliveryContext } from './handlers.js'
 import { payloadsSchema } from './payloads.js'
 import type { NoPayloadSchemas, Notification, PayloadSchemas } from './schemas.js'
-import { type SecretsSource, sourceIssues } from './secrets.js'
-import { type Secrets, secretsIssues } from './verify.js'
+import { type Secrets, secretsIssues } from './secrets.js'
+import { type SecretsSource, sourceIssues } from './secrets-source.js'
 
 /** The options of a `DeliveryReceiver`: `secrets` or `allowUnauthenticated: true` is required. */
 export type DeliveryReceiverOptions<Payloads extends PayloadSchemas = NoPayloadSchemas> =

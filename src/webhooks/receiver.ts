@@ -50,7 +50,7 @@ export type CallbackReceiver = Pick<DeliveryReceiver, 'handle' | 'drain'>
  * for another method than POST, 413 for a body larger than `maxBodyBytes`. It answers 204 to all others. A body that is no
  * delivery goes to `onInvalid`, the error of a handler to `onError`.
  *
- * A route for the receiver comes from `toNodeHandler`, `toWebHandler`, `toFastifyPlugin` or
+ * A route for the receiver comes from `toNodeHandler`, `toWebHandler`, `toFastifyPlugin`, `toLambdaHandler` or
  * {@link DeliveryReceiver.handle} (docs/receiver.md, Where to put the route).
  *
  * @example

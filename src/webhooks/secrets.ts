@@ -1,61 +1,120 @@
-/** The option `secrets` as a function: secrets that change, or that depend on the tenant that a header names. */
+/** Authenticates callbacks, which have no signature, by secrets in their headers (docs/service.md, Authentication). */
 import type { Issue } from '../errors.js'
 import type { Log } from '../logger.js'
+import { placeholderProblem } from '../shared/given.js'
+import { headerName, headerNameRule, headerValue, headerValueRule } from '../shared/headers.js'
 import { configurationError } from '../shared/validation.js'
-import { type Authenticator, authenticator, logShortSecrets, type Secrets, secretsIssues } from './verify.js'
+import { type HeadersLike, RequestHeaders } from './headers.js'
 
-/** Gives the secrets of a callback by its headers; `undefined` refuses the callback. Synchronous, and called for each callback. */
-export type SecretsSource = (request: {
-  /** The value of a header of the callback, by its name in any case, if it was sent once. */
-  readonly header: (name: string) => string | undefined
-}) => Secrets | undefined
+/**
+ * Whether a request carries the right secrets: for a route without a receiver (docs/service.md, Authentication). Takes the
+ * same time for all values.
+ *
+ * @param headers - a plain object with names in any case, or anything with `get`, such as `Headers`
+ * @returns whether every header of `secrets` was sent once, with one of its accepted values
+ * @throws `ConfigurationError` if there is no secret, or one that is empty or cannot be the value of a header
+ *
+ * @example
+ * ```ts
+ * async function onCallback(request: Request): Promise<Response> {
+ *   if (!verifySecrets(request.headers, { token: currentToken })) return new Response(null, { status: 401 })
+ *   const { data, error } = safeParseDelivery(await request.text())
+ *   console.log(data?.notification.type ?? error)
+ *   return new Response(null, { status: 204 })
+ * }
+ * ```
+ */
+export function verifySecrets(headers: HeadersLike, secrets: Secrets): boolean {
+  const issues = secretsIssues(secrets, 'secrets')
+  if (issues.length > 0) throw configurationError('verifySecrets cannot verify anything')(issues)
+  return authenticator(secrets)(new RequestHeaders(headers)) === undefined
+}
 
-/** @param sparseLog - for failures of the function, which any sender may cause */
-export function authenticatorOf(
-  secrets: Secrets | SecretsSource | undefined,
-  log: Log,
-  sparseLog: Log,
-): Authenticator {
-  if (secrets === undefined) return () => undefined
-  if (typeof secrets !== 'function') {
-    logShortSecrets(secrets, log)
-    return authenticator(secrets)
-  }
-  let isFirst = true
+/** Accepted values by the name of a header. */
+export type Secrets = Readonly<Record<string, string | readonly string[]>>
+
+/** Returns the header whose secret is wrong, and why, without its value; `undefined` if all secrets are right. */
+export type Authenticator = (
+  headers: RequestHeaders,
+) => { readonly status: 401; readonly reason: string; readonly header?: string } | undefined
+
+/** In constant time, over the length of the presented value. @param secrets - {@link secretsIssues} found nothing */
+export function authenticator(secrets: Secrets): Authenticator {
+  const wanted = Object.entries(secrets).map(([header, accepted]) => ({
+    header,
+    accepted: [accepted].flat(),
+  }))
   return (headers) => {
-    try {
-      const found = secrets({ header: (name) => headers.get(name) })
-      if (found === undefined) return { status: 401, reason: 'there are no secrets for this request' }
-      const [issue] = [...promiseIssues(found), ...secretsIssues(found)]
-      if (issue) throw noSecrets([issue])
-      if (isFirst) logShortSecrets(found, log)
-      isFirst = false
-      return authenticator(found)(headers)
-    } catch (err) {
-      const message = 'The function `secrets` failed: the callback is refused'
-      sparseLog('error', { event: 'secrets.failed', err }, message)
-      return { status: 401, reason: 'the function `secrets` failed' }
+    let refused: string | undefined
+    for (const { header, accepted } of wanted) {
+      // No accepted value is empty, so that a missing header matches none.
+      const presented = headers.get(header) ?? ''
+      let isAccepted = false
+      for (const value of accepted) isAccepted = areEqual(value, presented) || isAccepted
+      if (!isAccepted) refused ??= header
     }
+    if (refused === undefined) return undefined
+    return { status: 401, header: refused, reason: reasonFor(headers, refused) }
   }
 }
 
-const noSecrets = configurationError('The function `secrets` returned no secrets')
-
-/** Why a function cannot be the option: it returns a promise. A throw or a missing value counts at the callback. */
-export function sourceIssues(source: SecretsSource): readonly Issue[] {
-  try {
-    return promiseIssues(source({ header: () => undefined }))
-  } catch {
-    return []
-  }
+function reasonFor(headers: RequestHeaders, name: string): string {
+  const value = headers.sent(name)
+  const subject = `the header "${name}"`
+  if (value === undefined) return `${subject} is missing`
+  if (Array.isArray(value) && value.length > 1) return `${subject} is there twice`
+  // `Headers`, Node.js and proxies join what was sent twice.
+  const [first, ...more] = typeof value === 'string' ? value.split(/,\s*/) : []
+  const isDoubled = more.length > 0 && more.every((part) => part === first)
+  return isDoubled ? `${subject} is there twice, joined by a comma` : `${subject} is wrong`
 }
 
-/** Whether a result, or a value in it, is a promise, whose rejection would otherwise end the process. */
-function promiseIssues(found: unknown): readonly Issue[] {
-  const values = [found, ...Object.values(Object(found)).flat()]
-  const promises = values.filter((value) => typeof Object(value).then === 'function')
-  for (const promise of promises) Promise.resolve(promise).catch(() => {})
-  const message =
-    'must be synchronous: return what a variable holds, and refresh that variable beside the function (docs/receiver.md, Secrets that change)'
-  return promises.slice(0, 1).map(() => ({ path: [], message }))
+/** Compares every character. Not `timingSafeEqual` of `node:crypto`, which is slow to load, and which not every runtime has. */
+function areEqual(accepted: string, presented: string): boolean {
+  let difference = accepted.length ^ presented.length
+  for (let index = 0; index < presented.length; index += 1) {
+    // A shorter accepted value repeats: reading beyond its end would take a different time.
+    difference |= accepted.charCodeAt(index % accepted.length) ^ presented.charCodeAt(index)
+  }
+  return difference === 0
+}
+
+/** What is wrong with the secrets at the path `below`. No message holds a value. */
+export function secretsIssues(secrets: unknown, ...below: string[]): Issue[] {
+  const issues: Issue[] = []
+  const add = (message: string | undefined, ...path: PropertyKey[]) => {
+    if (message !== undefined) issues.push({ path: [...below, ...path], message })
+  }
+  const headers = Array.isArray(secrets) || typeof secrets !== 'object' ? [] : Object.entries(Object(secrets))
+  if (headers.length === 0) add('must hold accepted values by header name')
+  for (const [name, accepted] of headers) {
+    if (!headerName.test(name)) add(`is not a header name: ${headerNameRule}`, name)
+    if (!Array.isArray(accepted)) add(secretProblem(accepted), name)
+    else if (accepted.length === 0) add('has no accepted value', name)
+    else for (const [index, value] of accepted.entries()) add(secretProblem(value), name, index)
+  }
+  return issues
+}
+
+/** The values in the examples of the pages. */
+const example = /^(?:a-long-random-value|change-?me)$/i
+
+const advice = 'make one with `node -p "crypto.randomUUID()"`'
+
+function secretProblem(value: unknown): string | undefined {
+  if (value === undefined) return 'is missing (is its environment variable set?)'
+  if (typeof value !== 'string') return 'must be text'
+  if (value === '') return 'is empty (is its environment variable set?)'
+  if (placeholderProblem(value) !== undefined || example.test(value))
+    return `is a placeholder, which anyone can guess: ${advice}`
+  return headerValue.test(value) ? undefined : `cannot be the value of a header: ${headerValueRule}`
+}
+
+/** Logs that the secrets can be guessed: no header has only values of 16 and more characters. */
+export function logShortSecrets(secrets: Secrets, log: Log): void {
+  const isShort = (accepted: string | readonly string[]) =>
+    [accepted].flat().some(({ length }) => length < 16)
+  if (!Object.values(secrets).every(isShort)) return
+  const headers = Object.keys(secrets)
+  log('warn', { event: 'secret.short', headers }, `A secret has fewer than 16 characters: ${advice}`)
 }

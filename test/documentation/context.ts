@@ -134,7 +134,7 @@ export const context: Readonly<Record<string, readonly string[]>> = {
   'src/webhooks/options.ts: payloads': ['current as currentToken'],
   'src/webhooks/options.ts: secrets': ['current as currentToken', 'next as previousToken', 'tenants'],
   'src/webhooks/sample.ts: sampleDelivery': ['onLowEnergy'],
-  'src/webhooks/verify.ts: verifySecrets': ['current as currentToken'],
+  'src/webhooks/secrets.ts: verifySecrets': ['current as currentToken'],
   'src/webhooks/adapters/web.ts: toWebHandler': ['receiver', 'hono as app'],
   'src/webhooks/adapters/web.ts: waitUntil': ['receiver', 'waitUntil', 'type Env', 'type ExecutionContext'],
 }

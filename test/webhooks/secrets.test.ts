@@ -1,174 +1,135 @@
-import { DeliveryReceiver, type SecretsSource } from 'notification-subscriber/webhooks'
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { runBlock } from '../integration/frameworks/support/page-blocks.js'
-import { deferred } from '../support/deferred.js'
+import { ConfigurationError, DeliveryReceiver, verifySecrets } from 'notification-subscriber/webhooks'
+import { describe, expect, test, vi } from 'vitest'
+import { failureOf } from '../support/failure.js'
 import { expectPage } from '../support/message-page.js'
-import { post, recordingLogger } from './support.js'
+import { post, recordingLogger, secrets } from './support.js'
 
-/** Functions of JavaScript, which no type stops. */
-const untyped = (source: unknown) => source as SecretsSource
+type HeadersArgument = Parameters<typeof verifySecrets>[0]
 
-function receive(secrets: SecretsSource) {
-  const { logger, lines } = recordingLogger()
-  const receiver = new DeliveryReceiver({ secrets, logger, onRefused: () => {} }).onAny(() => {})
-  const status = async (headers: Record<string, string> = {}) => (await receiver.handle(post(headers))).status
-  const failures = () =>
-    lines
-      .filter(({ fields }) => Object(fields).event === 'secrets.failed')
-      .map(({ fields, message }) => `${message} (${Object(fields).err.message})`)
-  return { receiver, status, lines, failures }
+/** What `verifySecrets` says, and the receiver, which must be the same. */
+async function isAccepted(headers: unknown, accepted: Parameters<typeof verifySecrets>[1] = secrets) {
+  const verified = verifySecrets(headers as HeadersArgument, accepted)
+  const receiver = new DeliveryReceiver({ secrets: accepted, logger: false }).onAny(() => {
+    expect(verified).toBe(true)
+  })
+  const { status } = await receiver.handle({ ...post(), headers: headers as HeadersArgument })
+  expect(status).toBe(verified ? 204 : 401)
+  return verified
 }
 
-const vaultIsDown = () => {
-  throw new Error('the vault is down')
-}
-
-/** Fails the test if a promise is rejected that nothing handles. */
-const unhandled = vi.fn()
-beforeEach(() => void process.on('unhandledRejection', unhandled))
-afterEach(async () => {
-  await new Promise(setImmediate)
-  process.off('unhandledRejection', unhandled)
-  expect(unhandled).not.toHaveBeenCalled()
-})
-
-describe('a function for secrets', () => {
-  const token = 'the-secret-of-acme'
-
-  test('is called for each callback, gives each tenant its own, and undefined refuses', async () => {
-    const tenants = new Map([['acme', { token }]])
-    const { status, failures } = receive(({ header }) => tenants.get(header('X-Tenant') ?? ''))
-    const acme = { 'x-tenant': 'acme', token }
-    expect(await status(acme)).toBe(204)
-    expect(await status({ ...acme, 'x-tenant': 'unknown' })).toBe(401)
-    expect(await status({ token })).toBe(401)
-    tenants.set('unknown', { token }).delete('acme')
-    expect(await status({ ...acme, 'x-tenant': 'unknown' })).toBe(204)
-    expect(await status(acme)).toBe(401)
-    expect(failures()).toEqual([])
+describe('verifySecrets and the receiver let a request in by its headers (docs/service.md, Authentication)', () => {
+  test.each<[string, unknown]>([
+    ['missing', {}],
+    ['wrong in its last character, the longest one', { token: 'the-previous-secreT' }],
+    ['wrong in its first character', { token: 'The-current-secret' }],
+    ['a prefix', { token: 'the-current-secre' }],
+    ['longer', { token: 'the-current-secret1' }],
+    ['longer than all accepted values', { token: 'the-previous-secret'.repeat(1000) }],
+    ['empty', { token: '' }],
+    ['an array of two', { token: ['the-current-secret', 'the-current-secret'] }],
+    ['sent twice and joined', { token: 'the-current-secret, the-current-secret' }],
+    ['in Headers twice', new Headers(['token', 'token'].map((name) => [name, 'the-current-secret']))],
+    ['a number', { token: 5 }],
+    ['in another header, whose name is as long', { taken: 'the-current-secret' }],
+    ['on the prototype', Object.create({ token: 'the-current-secret' })],
+    ['in no headers', undefined],
+    ['in text', 'token: the-current-secret'],
+  ])('a secret that is %s is refused', async (_, headers) => {
+    expect(await isAccepted(headers)).toBe(false)
   })
 
-  test.each<[what: string, source: unknown]>([
-    ['a promise', async () => ({ token })],
-    ['a promise that is rejected', async () => vaultIsDown()],
-    ['a thenable', () => Object.fromEntries([['then', (resolve: () => void) => resolve()]])],
-    ['a promise as a value', () => ({ token: Promise.reject(new Error('later')) })],
-    ['promises in a list', () => ({ token: [Promise.reject(new Error('later'))] })],
-  ])('that returns %s is refused at construction', (_, source) => {
-    const issues = [{ path: ['secrets'], message: expect.stringContaining('must be synchronous') }]
-    expect(() => receive(untyped(source))).toThrow(expect.objectContaining({ issues }))
-  })
-
-  const wrong: [what: string, result: () => unknown][] = [
-    ['a promise', async () => ({ token })],
-    ['a promise that is rejected', async () => vaultIsDown()],
-    ['a promise as a value', () => ({ token: Promise.reject(new Error('later')) })],
-    ['an empty object', () => ({})],
-    ['null', () => null],
-    ['a list', () => [token]],
-    ['a value that is missing', () => ({ token: undefined })],
-    ['an empty value', () => ({ token: '' })],
-    ['no values', () => ({ token: [] })],
-    ['a placeholder', () => ({ token: 'undefined' })],
-    ['a throw', vaultIsDown],
-  ]
-
-  test('that then returns what cannot work refuses everyone: 401, and the reviewed line', async () => {
-    let result: () => unknown = () => ({ token })
-    const { status, failures } = receive(untyped(() => result()))
-    const lines: Record<string, string> = {}
-    for (const [what, wrongResult] of wrong) {
-      result = wrongResult
-      const before = failures().length
-      for (const sent of [{}, { token }, { token: '' }, { token: 'undefined' }]) {
-        expect([what, await status(sent)]).toEqual([what, 401])
-      }
-      expect(failures()).toHaveLength(before + 4)
-      lines[what] = failures().at(-1) ?? ''
-    }
-    await expectPage('secrets-that-fail', lines)
-    result = () => ({ token })
-    expect(await status({ token })).toBe(204)
-  })
-
-  test('that throws or has nothing when the receiver is made counts at the callback: a build needs no secret', async () => {
-    for (const result of [vaultIsDown, () => ({ token: undefined }), () => ({ token: '' }), () => null]) {
-      let current: () => unknown = result
-      const { status, failures } = receive(untyped(() => current()))
-      expect(failures()).toEqual([])
-      expect(await status({ token })).toBe(401)
-      current = () => ({ token })
-      expect(await status({ token })).toBe(204)
+  test('header names are the same in any case, in every form of headers', async () => {
+    for (const headers of [
+      { 'x-token': 'a', UserData: 'b, c' },
+      { 'X-TOKEN': 'a', userdata: 'b, c', other: ['x', 'y'], absent: undefined },
+      { 'x-token': ['a'], userdata: ['b, c'] },
+      { 'x-token': 'a', userdata: 'b, c', get: 'a header of this name' },
+      { get: (name: string) => ({ 'x-token': 'a', userdata: 'b, c' })[name] ?? null },
+      new Headers({ 'x-token': 'a', userData: 'b, c' }),
+      Object.assign(Object.create(null), { 'x-token': 'a', userdata: 'b, c' }),
+    ]) {
+      expect(await isAccepted(headers, { 'X-Token': 'a', userdata: 'b, c' })).toBe(true)
     }
   })
 
-  test('that gives a short secret is logged once', async () => {
-    const { status, lines } = receive(() => ({ token: 'short' }))
-    for (let time = 0; time < 2; time += 1) expect(await status({ token: 'short' })).toBe(204)
-    expect(lines.filter(({ fields }) => Object(fields).event === 'secret.short')).toHaveLength(1)
+  test('every header that is named must be right', async () => {
+    const two = { first: 'a', second: ['b', 'c'] }
+    expect(await isAccepted({ first: 'a', second: 'c' }, two)).toBe(true)
+    expect(await isAccepted({ first: 'x', second: 'c' }, two)).toBe(false)
+    expect(await isAccepted({ first: 'a', second: 'x' }, two)).toBe(false)
+    expect(await isAccepted({ first: 'b', second: 'a' }, two)).toBe(false)
+  })
+
+  test('the old and the new secret pass while secrets are rotated', async () => {
+    for (const token of secrets.token) expect(await isAccepted({ token })).toBe(true)
+  })
+
+  test('as many characters are compared for every value of the same length', () => {
+    const accepted = { token: ['the-first-secret', 'another-secret-!'], other: 'a-second-header!' }
+    const compared = (token: string, other = accepted.other) => {
+      const read = vi.spyOn(String.prototype, 'charCodeAt')
+      verifySecrets({ token, other }, accepted)
+      const { length } = read.mock.calls
+      read.mockRestore()
+      return length
+    }
+    const right = compared('the-first-secret')
+    expect(right).toBe(2 * 3 * 16)
+    for (const token of ['another-secret-!', 'xhe-first-secret', 'the-first-secrex']) {
+      expect(compared(token)).toBe(right)
+      expect(compared(token, 'x-second-header!')).toBe(right)
+    }
   })
 })
 
-describe('the program of the page (docs/receiver.md, Secrets that change)', () => {
-  const old = 'current-0123456789abcdef'
-  const next = 'next-0123456789abcdef'
+const placeholders = ['a-long-random-value', 'changeme', 'CHANGE-ME', 'undefined', 'null', '<TOKEN>']
 
-  /** Runs it on a vault, in virtual time. */
-  async function program(read: () => Promise<Map<string, { token: string[] }>>) {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-    vi.spyOn(console, 'error').mockImplementation(() => {})
-    onTestFinished(() => void vi.useRealTimers().restoreAllMocks())
-    const { receiver } = await runBlock('Secrets that change', { vault: { read } })
-    const status = async (tenant: string, token: string) =>
-      (await (receiver as DeliveryReceiver).handle(post({ 'x-tenant': tenant, token }))).status
-    /** A true callback each second, beside a wrong one. Resolves with how many were refused. */
-    const refusedIn = async (seconds: number, token: string) => {
-      const refused = { true: 0, wrong: 0 }
-      for (let second = 0; second < seconds; second += 1) {
-        if ((await status('acme', token)) === 401) refused.true += 1
-        if ((await status('acme', 'wrong')) === 401) refused.wrong += 1
-        await vi.advanceTimersByTimeAsync(1_000)
-      }
-      return refused
-    }
-    return { status, refusedIn }
+test('secrets that cannot work are refused by the receiver, and by verifySecrets in these words: the reviewed page', async () => {
+  const wrong: Record<string, unknown> = {
+    'no object': 'a',
+    'a list': [['token', 'a']],
+    'the value null': null,
+    'none at all': {},
+    'an empty list of values': { token: [] },
+    'an empty value': { token: '' },
+    'an empty value in a list': { token: ['a', ''] },
+    'a value that is missing': { token: undefined },
+    'a number': { token: [1] },
+    'a line feed': { token: 'a\nb' },
+    'a space at the end': { token: 'a ' },
+    'a letter beyond ASCII': { token: 'ä' },
+    'a name with a space': { 'to ken': 'a' },
+    ...Object.fromEntries(placeholders.map((value) => [value, { token: ['a', value] }])),
+    'a variable of a shell': { token: `\${TOKEN}` },
+    'a template': { token: '{token}' },
+    'an empty name': { '': 'a' },
   }
+  const refusalOf = (construct: () => unknown) =>
+    failureOf(Promise.resolve().then(construct)) as Promise<ConfigurationError>
+  const messages: Record<string, string> = {}
+  for (const [what, given] of Object.entries(wrong)) {
+    const { issues, message } = await refusalOf(() => verifySecrets({ token: 'a' }, given as typeof secrets))
+    const ofReceiver = await refusalOf(() => new DeliveryReceiver({ secrets: given as typeof secrets }))
+    expect(ofReceiver).toBeInstanceOf(ConfigurationError)
+    expect(ofReceiver.issues).toEqual(issues)
+    messages[what] = message
+  }
+  await expectPage('secrets', messages)
+})
 
-  test('a rotation refuses no true callback, beside a wrong one a second', async () => {
-    let token = [old]
-    const { refusedIn, status } = await program(async () => new Map([['acme', { token }]]))
-    expect(await refusedIn(25, old)).toEqual({ true: 0, wrong: 25 })
-    token = [next, old]
-    expect(await refusedIn(60, old)).toEqual({ true: 0, wrong: 60 })
-    // The subscription has the new value.
-    expect(await refusedIn(60, next)).toEqual({ true: 0, wrong: 60 })
-    token = [next]
-    expect(await refusedIn(60, next)).toEqual({ true: 0, wrong: 60 })
-    expect(await status('acme', old)).toBe(401)
-  })
-
-  test.each<[how: string, read: () => Promise<never>]>([
-    ['fails', async () => vaultIsDown()],
-    ['throws', vaultIsDown],
-    ['hangs', () => new Promise(() => {})],
-  ])('a vault that %s refuses no callback', async (_, dead) => {
-    let read = async () => new Map([['acme', { token: [old] }]])
-    const { refusedIn } = await program(() => read())
-    read = dead
-    expect(await refusedIn(120, old)).toEqual({ true: 0, wrong: 120 })
-  })
-
-  test('1,000 tenants after a restart are all accepted, and none before the vault has answered', async () => {
-    const tenants = Array.from({ length: 1_000 }, (_, index) => `tenant-${index}`)
-    const loaded = deferred<Map<string, { token: string[] }>>()
-    const read = vi.fn(() => loaded.promise)
-    const starting = program(read)
-    loaded.resolve(new Map(tenants.map((tenant) => [tenant, { token: [`the-secret-of-${tenant}`] }])))
-    const { status } = await starting
-    const statuses = await Promise.all(
-      tenants.flatMap((tenant) => [status(tenant, `the-secret-of-${tenant}`), status(tenant, 'wrong')]),
-    )
-    expect(statuses).toEqual(tenants.flatMap(() => [204, 401]))
-    expect(read).toHaveBeenCalledOnce()
+describe('short secrets are logged, once for each receiver', () => {
+  const long = 'a-secret-of-tests'
+  test.each<[Record<string, string | string[]>, boolean]>([
+    [{ token: 'fifteen-letters' }, true],
+    [{ token: 'sixteen-letters!' }, false],
+    [{ token: [long, 'short'] }, true],
+    [{ token: 'short', other: 'short' }, true],
+    // Who must know both must know the long one.
+    [{ token: long, 'x-tenant': 'acme' }, false],
+  ])('%j: %j', (given, isLogged) => {
+    const { logger, lines } = recordingLogger()
+    new DeliveryReceiver({ secrets: given, logger })
+    const line = { level: 'warn', fields: { event: 'secret.short', headers: Object.keys(given) } }
+    expect(lines).toEqual(isLogged ? [expect.objectContaining(line)] : [])
   })
 })

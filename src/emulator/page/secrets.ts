@@ -2,18 +2,19 @@
  * Hides the values of marked places until the page asks for them: Authorization, parameters, credentials, access tokens and
  * the query of an address. A receiver may repeat a secret in its answer: that is not searched.
  */
+import { createFields } from '../../shared/routes.js'
 import { parseJson } from '../../shared/validation.js'
 
 const dots = '••••••••'
 
 /** Names whose values are harmless; a parameter of any other name may be the receiver's secret. */
-const harmless = new Set(
-  `accept accept-encoding accept-language age allow cache-control client_id connection content-encoding content-language
-  content-length content-type date etag expires grant_type host id keep-alive last-modified notification_type pragma
-  recreateIfExists retry-after scope server subscriptionId subscription_id traceparent transfer-encoding user-agent username vary
-  via www-authenticate x-powered-by x-request-id NOTIFICATION_BASE_URL NOTIFICATION_AUTH_URL NOTIFICATION_DOMAIN
+const harmless = new Set([
+  ...createFields,
+  ...`accept accept-encoding accept-language age allow cache-control client_id connection content-encoding content-language
+  content-length content-type date etag expires grant_type host id keep-alive last-modified pragma retry-after scope server
+  subscriptionId subscription_id traceparent transfer-encoding user-agent vary via www-authenticate x-powered-by x-request-id NOTIFICATION_BASE_URL NOTIFICATION_AUTH_URL NOTIFICATION_DOMAIN
   NOTIFICATION_CLIENT_ID NOTIFICATION_CA_FILE`.split(/\s+/),
-)
+])
 
 export type Pairs = Readonly<Record<string, string>>
 
@@ -25,8 +26,8 @@ export class Secrets {
   }
 
   value(name: string, value: string): string {
-    if (value === '' || harmless.has(name)) return value
     if (name === 'callback_url' || name === 'location') return this.url(value)
+    if (value === '' || harmless.has(name)) return value
     return this.#hidden(value)
   }
 

@@ -13,7 +13,7 @@ import {
   parseForm,
   Refusal,
   type ServiceRequest,
-} from './requests.js'
+} from './request-parsing.js'
 
 type Identity = Pick<ResolvedEmulatorOptions, 'domain' | 'clientId' | 'clientSecret' | 'credentialsEncoding'>
 
@@ -36,7 +36,10 @@ export function tokenEndpoint(identity: Identity, tokens: TokenIssuer): Endpoint
     const scope = form.get('scope')
     const access_token = await tokens.issue(identity.clientId, scope)
     const answer = { access_token, token_type: 'Bearer', expires_in: tokens.lifetimeSeconds, scope }
-    return Response.json(answer, { headers: { 'cache-control': 'no-store' } })
+    return Response.json(answer, {
+      status: endpoints.token.success,
+      headers: { 'cache-control': 'no-store' },
+    })
   }
   return { operation: 'token', ...endpoints.token, answer }
 }

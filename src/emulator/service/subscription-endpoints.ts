@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { notificationTypes } from '../../notification-types.js'
 import { isInsecureLoopback, parsedUrl } from '../../shared/addresses.js'
 import { framingHeaders, headerName } from '../../shared/headers.js'
-import { endpoints, type ResolvedRoute, resolvedRoute } from '../../shared/routes.js'
+import { createFields, endpoints, type ResolvedRoute, resolvedRoute } from '../../shared/routes.js'
 import { excerpt } from '../../shared/text.js'
 import type { ResolvedEmulatorOptions } from '../options.js'
 import {
@@ -15,7 +15,7 @@ import {
   parseForm,
   Refusal,
   type ServiceRequest,
-} from './requests.js'
+} from './request-parsing.js'
 import type { SubscriptionRequest, SubscriptionStore } from './subscription-store.js'
 import type { TokenIssuer } from './token-endpoint.js'
 
@@ -47,7 +47,7 @@ export function subscriptionEndpoints(
     const { outcome, subscriptionId } = store.create(readCreateForm(request, rules))
     if (outcome === 'created') {
       request.about.subscriptionId = subscriptionId
-      return Response.json({ subscription_id: subscriptionId }, { status: 201 })
+      return Response.json({ subscription_id: subscriptionId }, { status: endpoints.create.success })
     }
     const [code, message] =
       outcome === 'duplicate'
@@ -64,7 +64,7 @@ export function subscriptionEndpoints(
     // Checked before the values: an ended subscription is always a 404.
     if (store.get(subscriptionId) === undefined) throw notFound(subscriptionId)
     store.updateParameters(subscriptionId, readUpdate(update, request, rules))
-    return new Response()
+    return new Response(null, { status: endpoints.update.success })
   }
 
   /** The statuses are those of † (docs/service.md, Endpoints). */
@@ -73,7 +73,7 @@ export function subscriptionEndpoints(
     if (request.variable === '') requireForm(request)
     const subscriptionId = idOf(unsubscribe, request)
     if (!store.end(subscriptionId, 'unsubscribed')) throw notFound(subscriptionId)
-    return new Response(null, { status: 204 })
+    return new Response(null, { status: endpoints.unsubscribe.success })
   }
 
   return [
@@ -120,8 +120,7 @@ const createSchema = z.object({
   recreateIfExists: z
     .stringbool({ truthy: ['true'], falsy: ['false'], error: 'must be true or false' })
     .default(false),
-})
-const subscriptionFields = Object.keys(createSchema.shape)
+} satisfies Record<(typeof createFields)[number], z.ZodType>)
 
 function isCallbackUrl(text: string): boolean {
   const url = parsedUrl(text)
@@ -150,7 +149,7 @@ function readUpdate(
 ): Record<string, string> {
   const form = parseForm(body)
   form.delete(idField ?? '')
-  const field = subscriptionFields.find((name) => form.has(name))
+  const field = createFields.find((name) => form.has(name))
   if (field !== undefined) throw invalid(`${field} is no parameter and cannot be changed`)
   const parameters = readParameters(form, headers, rules.permittedHeaders)
   if (Object.keys(parameters).length === 0) throw invalid('at least one parameter must be given')
@@ -162,7 +161,7 @@ function readParameters(
   headers: Headers,
   permittedHeaders: readonly string[],
 ): Record<string, string> {
-  const given = [...form].filter(([name]) => !subscriptionFields.includes(name))
+  const given = [...form].filter(([name]) => !(name in createSchema.shape))
   for (const name of permittedHeaders) {
     const value = headers.get(name)
     if (value !== null) given.push([name, value])
