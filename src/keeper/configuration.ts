@@ -26,8 +26,12 @@ const storeKey = 'configuration'
 export class Configuration {
   readonly spec: Spec
   readonly values: UpdateSubscriptionParametersInput
-  #isSuperseded = false
-  #generation = 0
+  /** Names of parameters and headers, in lower case. */
+  readonly names: readonly string[]
+  /** The newest generation that this process has used, also while another one supersedes it; 0 before the first. */
+  generation = 0
+  /** Whether another process has a newer configuration: this one sends nothing. */
+  isSuperseded = false
   /** The newest generation that this process has read or written. */
   #newest = 0
   #hash: { readonly of: string; readonly value: Promise<string> } | undefined
@@ -41,16 +45,8 @@ export class Configuration {
   ) {
     this.values = { parameters, headers }
     this.spec = specOf(notificationTypes, String(callbackUrl))
-  }
-
-  /** The newest generation that this process has used, also while another one supersedes it; 0 before the first. */
-  get generation(): number {
-    return this.#generation
-  }
-
-  /** Whether another process has a newer configuration: this one sends nothing. */
-  get isSuperseded(): boolean {
-    return this.#isSuperseded
+    const names = Object.keys({ ...parameters, ...headers })
+    this.names = names.map((name) => name.toLowerCase()).sort()
   }
 
   /** Checks whether this configuration is the newest, or makes it the newest. @throws StoreFailure */
@@ -60,7 +56,7 @@ export class Configuration {
 
   /** @returns whether the store holds the newest configuration */
   async #synchronize(): Promise<boolean> {
-    const isSuperseded = this.#isSuperseded
+    const isSuperseded = this.isSuperseded
     const { text, value: stored } = await this.store.read(storeKey, storedSchema)
     const found = stored?.generation ?? 0
     // After a loss the store may hold a configuration from before the newest one.
@@ -70,19 +66,19 @@ export class Configuration {
       this.#follow(found)
       return true
     }
-    const isStarting = this.#generation === 0
+    const isStarting = this.generation === 0
     const mayWriteAgain = !isStarting && !isSuperseded && (!isNewest || stored === undefined)
     const mayReturn = isSuperseded && this.processes.areNewerGone
     if (!isStarting && !mayWriteAgain && !mayReturn) {
       if (!isSuperseded) this.processes.noteNewer()
       this.#newest = Math.max(this.#newest, found)
-      this.#isSuperseded = true
+      this.isSuperseded = true
       this.problems.begin('SUPERSEDED', newerMessage)
       return true
     }
     // A starting process has the newest configuration. If every process with a newer one is gone, this one comes back.
     const next = Math.max(found + 1, this.#newest + 1, Date.now())
-    const generation = mayWriteAgain ? this.#generation : next
+    const generation = mayWriteAgain ? this.generation : next
     const salt = randomBytes(16).toString('base64url')
     const written = { generation, salt, hash: await this.#hashOf(salt) }
     if (!(await this.store.compareAndSet(storeKey, text, JSON.stringify(written)))) return false
@@ -93,9 +89,9 @@ export class Configuration {
   }
 
   #follow(generation: number): void {
-    const isNew = generation !== this.#generation || this.#isSuperseded
-    this.#isSuperseded = false
-    this.#generation = this.#newest = generation
+    const isNew = generation !== this.generation || this.isSuperseded
+    this.isSuperseded = false
+    this.generation = this.#newest = generation
     this.problems.resolve('SUPERSEDED')
     if (isNew) this.users.markAllDue()
   }

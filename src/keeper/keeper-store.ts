@@ -19,7 +19,8 @@ export const goneMark = '"gone"'
 export class KeeperStore {
   /** Begins every key. */
   readonly #prefix: string
-  #isFailing = false
+  /** Whether its last test failed. */
+  isFailing = false
   #isTested = false
 
   /** @param service - the records of another service are not believed; without it, all are */
@@ -30,10 +31,6 @@ export class KeeperStore {
     private readonly problems: Problems,
   ) {
     this.#prefix = service === undefined ? name : `${name}:${hashOf(service).slice(0, 12)}`
-  }
-
-  get isFailing(): boolean {
-    return this.#isFailing
   }
 
   /** An unreadable value counts as missing, and is reported. @throws StoreFailure */
@@ -112,11 +109,11 @@ export class KeeperStore {
         throw new TypeError(refusalMessage('true although another value was there'))
     } catch (error) {
       const message = `${failingMessage} The last error: ${reasonOf(error)}`
-      this.#isFailing = true
+      this.isFailing = true
       this.problems.begin('STORE', message, { error })
       throw new StoreFailure(message, { cause: error })
     }
-    this.#isFailing = false
+    this.isFailing = false
     this.#isTested = true
     this.problems.resolve('STORE')
   }
@@ -130,7 +127,7 @@ export class KeeperStore {
     key: string,
     operate: () => Result,
   ): Promise<Awaited<Result>> {
-    if (this.#isFailing) throw new StoreFailure(failingMessage)
+    if (this.isFailing) throw new StoreFailure(failingMessage)
     try {
       const result = await inTime(operate)
       this.problems.resolve('STORE', `${verb} ${key}`)

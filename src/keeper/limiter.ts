@@ -21,10 +21,12 @@ export class StopSignal {
 
 /** Why no request may be sent now. */
 export interface Obstacle {
-  readonly kind: 'stopped' | 'store-down' | 'superseded' | 'outage'
+  readonly kind: 'prevented'
   readonly error: unknown
   /** When to try again. */
   readonly againMs: number
+  /** Whether a sweep ends, and does not wait. */
+  readonly endsSweeps?: boolean
 }
 
 interface Outage {
@@ -41,7 +43,7 @@ export class Limiter {
   readonly #spacingMs: number
   readonly #waiting: (() => void)[] = []
   readonly #failedInARow = new Set<string>()
-  #outage: Outage | undefined
+  outage: Outage | undefined
   #inFlight = 0
   /** When the next request may leave. */
   #nextFrom = 0
@@ -57,20 +59,15 @@ export class Limiter {
     this.#spacingMs = 1_000 / maxRequestsPerSecond
   }
 
-  get outage(): Outage | undefined {
-    return this.#outage
-  }
-
-  /** What prevents a request now. @param others - the number of other requests in flight */
+  /** What prevents a request now. In an outage one request at a time tests the service. @param others - others in flight */
   obstacle(stopSignal: StopSignal, others = this.#inFlight): Obstacle | undefined {
-    if (stopSignal.isStopped) return { kind: 'stopped', error: new Error(stoppedMessage), againMs: lookMs }
-    if (this.store.isFailing) return { kind: 'store-down', error: new Error(storeMessage), againMs: 0 }
+    if (stopSignal.isStopped) return prevented(stoppedMessage, { againMs: lookMs, endsSweeps: true })
+    if (this.store.isFailing) return prevented(storeMessage, { againMs: 0 })
     if (this.configuration.isSuperseded)
-      return { kind: 'superseded', error: new Error(supersededMessage), againMs: lookMs }
-    const outage = this.#outage
-    // In an outage one request at a time tests the service.
+      return prevented(supersededMessage, { againMs: lookMs, endsSweeps: true })
+    const { outage } = this
     if (outage === undefined || (others === 0 && now() >= outage.nextFrom)) return undefined
-    return { kind: 'outage', error: outage.error, againMs: Math.max(1_000, outage.nextFrom - now()) }
+    return prevented(outageMessage, { againMs: Math.max(1_000, outage.nextFrom - now()) }, outage.error)
   }
 
   /** Waits until a request may leave. @returns what prevents it; if nothing does, {@link Limiter.leave} must follow */
@@ -81,9 +78,8 @@ export class Limiter {
     else await new Promise<void>((resolve) => this.#waiting.push(resolve))
     const leavesFrom = Math.max(now(), this.#nextFrom)
     // The rate is of all processes together; an eighth less for each other one, because their requests may coincide.
-    const { sharerCount } = this.processes
-    if (!stopSignal.isStopped)
-      this.#nextFrom = leavesFrom + this.#spacingMs * (sharerCount + (sharerCount - 1) / 8)
+    const { length: sharers } = this.processes.sharers
+    if (!stopSignal.isStopped) this.#nextFrom = leavesFrom + this.#spacingMs * (sharers + (sharers - 1) / 8)
     // In short waits, so that a low rate does not hold up a stop.
     while (!stopSignal.isStopped && leavesFrom > now())
       await delay(Math.min(1_000, Math.ceil(leavesFrom - now())))
@@ -106,7 +102,7 @@ export class Limiter {
 
   succeeded(): void {
     this.#failedInARow.clear()
-    this.#outage = undefined
+    this.outage = undefined
     this.problems.resolve('CREDENTIALS')
     this.problems.resolve('SERVICE')
   }
@@ -119,31 +115,40 @@ export class Limiter {
     userCount: number,
   ): void {
     // Nothing was sent, so the service's state is unknown.
-    if (kind !== 'credentials' && kind !== 'service' && kind !== 'refused') return
-    if (this.#outage === undefined) {
+    if (kind !== 'credentials' && kind !== 'unavailable' && kind !== 'refused') return
+    if (this.outage === undefined) {
       // Refused again: the user is the reason, not an outage.
       if (kind === 'refused' && user.failures > 0) return
       this.#failedInARow.add(user.username)
       if (this.#failedInARow.size < Math.min(usersOfAnOutage, userCount)) return
-    } else if (sentSince < this.#outage.failedSince) return
-    const failures = (this.#outage?.failures ?? 0) + 1
+    } else if (sentSince < this.outage.failedSince) return
+    const failures = (this.outage?.failures ?? 0) + 1
     const nextFrom = now() + retryWaitMs(failures, retryAfterMs)
-    this.#outage = { error, failures, failedSince: now(), nextFrom }
-    const message = `${outageMessages[kind]} ${testMessage} The last error: ${excerpt(wholeMessageOf(error), 500)}`
+    this.outage = { error, failures, failedSince: now(), nextFrom }
+    const message = `${problemMessages[kind]} ${testMessage} The last error: ${excerpt(wholeMessageOf(error), 500)}`
     this.problems.resolve(kind === 'credentials' ? 'SERVICE' : 'CREDENTIALS')
     this.problems.begin(kind === 'credentials' ? 'CREDENTIALS' : 'SERVICE', message, { error })
   }
 }
 
+function prevented(
+  message: string,
+  details: Pick<Obstacle, 'againMs' | 'endsSweeps'>,
+  cause?: unknown,
+): Obstacle {
+  return { kind: 'prevented', error: new Error(message, { cause }), ...details }
+}
+
 const stoppedMessage = 'The keeper was stopped before the sweep came to this user.'
 const storeMessage = 'This user was not tried: the store fails. The next sweep tries again.'
+const outageMessage = 'This user was not tried: the service fails. The next sweep tries again.'
 const supersededMessage =
   'Another process runs a newer configuration: it subscribes this user, and this process sends nothing.'
 const testMessage =
   'The keeper tries again with one request at a time: after 5 s at first, later every 5 min.'
-const outageMessages = {
+const problemMessages = {
   credentials:
     'The credentials are refused: check the client ID and the secret, and that access was not ended.',
-  service: 'The service fails or cannot be reached.',
+  unavailable: 'The service fails or cannot be reached.',
   refused: 'The service refused the last requests of all users that were tried.',
 }

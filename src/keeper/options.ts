@@ -16,7 +16,6 @@ import {
   headersSchema,
   notificationTypesSchema,
   parametersSchema,
-  type UpdateSubscriptionParametersInput,
 } from '../subscriptions/schemas.js'
 import type { SubscriptionKeeperOptions } from './types.js'
 
@@ -96,10 +95,4 @@ const sweepOptionsSchema = z.lazy(() =>
 /** @throws `InvalidRequestError` for wrong options of one sweep: nothing was done */
 export function validateSweepOptions(options: unknown): void {
   validate<unknown>(sweepOptionsSchema, options, invalidRequest('sweep cannot do this'))
-}
-
-/** Names of parameters and headers, in lower case. */
-export function namesOf({ parameters, headers }: UpdateSubscriptionParametersInput): readonly string[] {
-  const names = Object.keys({ ...parameters, ...headers })
-  return names.map((name) => name.toLowerCase()).sort()
 }

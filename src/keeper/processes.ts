@@ -27,18 +27,14 @@ export class Processes {
   /** The others, dead ones included, and since when this process has seen each number. */
   readonly #others = new Map<string, Stored[string] & { readonly changedSince: number }>()
   /** The processes that share the work, this one included. */
-  #sharers: readonly string[] = [this.#id]
+  sharers: readonly string[] = [this.#id]
 
   constructor(private readonly store: KeeperStore) {}
 
-  get sharerCount(): number {
-    return this.#sharers.length
-  }
-
   /** Whether this process is to be the first to work on the user: by the highest hash (rendezvous hashing). */
   isFirstFor(username: string): boolean {
-    if (this.#sharers.length === 1) return true
-    const weights = this.#sharers.map((id) => quickHash(id + username))
+    if (this.sharers.length === 1) return true
+    const weights = this.sharers.map((id) => quickHash(id + username))
     return quickHash(this.#id + username) === Math.max(...weights)
   }
 
@@ -63,7 +59,7 @@ export class Processes {
   async beat(generation: number): Promise<void> {
     await this.store.untilStored(storeKey, () => this.#write({ count: this.#beats + 1, generation }))
     const sharers = this.#living().filter(([, other]) => other.generation === generation)
-    this.#sharers = [this.#id, ...sharers.map(([id]) => id)]
+    this.sharers = [this.#id, ...sharers.map(([id]) => id)]
   }
 
   /** @param own - `undefined`: this process leaves */

@@ -1,14 +1,17 @@
 /** Reconciles users when they are due, while the watch or a sweep runs. A sweep is a set of users, and ends with the last one. */
 import pMemoize from 'p-memoize'
 import { settlesWithin } from '../shared/waits.js'
-import { StoreFailure } from './keeper-store.js'
-import { type Obstacle, StopSignal } from './limiter.js'
-import type { Parts } from './parts.js'
+import type { Configuration } from './configuration.js'
+import { type KeeperStore, StoreFailure } from './keeper-store.js'
+import { type Limiter, StopSignal } from './limiter.js'
+import type { ResolvedOptions } from './options.js'
+import type { Processes } from './processes.js'
 import type { Ending, Outcome } from './reconcile.js'
+import type { Reporter } from './reporter.js'
 import { isFailure } from './request.js'
-import type { RosterRequest } from './roster.js'
+import type { RosterReader } from './roster.js'
 import { restoreLeftMs } from './rules/record.js'
-import { type Counted, type OnProgress, Sweep } from './sweep.js'
+import type { Sweep } from './sweep.js'
 import {
   calmAfterEndMs,
   delay,
@@ -17,26 +20,23 @@ import {
   minute,
   now,
   retryWaitMs,
-  stopGraceMs,
-  stopTimeoutMs,
   storeTimeoutMs,
-  supersededLookMs,
   sweepPatienceMs,
 } from './timing.js'
-import type { User } from './users.js'
+import type { User, Users } from './users.js'
 
 const tickMs = 1_000
 /** If no tick came for this long, the process was suspended, or the machine slept. */
 const stoodStillMs = minute
+/** How often a superseded process looks whether it may come back. */
+const supersededLookMs = 10_000
+/** How long a stop waits for answers, and then for the rest. */
+const stopTimeoutMs = 10_000
+const stopGraceMs = 1_000
 /** Users at once per request in flight, because store operations take most of a reconciliation. */
 const usersPerRequest = 4
 /** From this many refusals in a row on, a user is a problem. */
 const reportedRefusals = 3
-
-export interface SweepRequest extends RosterRequest {
-  /** Proofs since then are enough. */
-  readonly provenSince: number
-}
 
 export class Queue {
   /** Everything that a stop waits for. */
@@ -56,48 +56,38 @@ export class Queue {
   #storeDueFrom = longAgo
   #synchronizationDueFrom = longAgo
   #subscriptionEndedSince = longAgo
-  #downSince = Number.POSITIVE_INFINITY
 
   /** @param reconcile - never rejects; only one at a time for a user */
   constructor(
-    private readonly parts: Pick<
-      Parts,
-      | 'configuration'
-      | 'deliveries'
-      | 'limiter'
-      | 'options'
-      | 'processes'
-      | 'reporter'
-      | 'roster'
-      | 'store'
-      | 'users'
-    >,
+    private readonly options: ResolvedOptions,
+    private readonly store: KeeperStore,
+    private readonly processes: Processes,
+    private readonly configuration: Configuration,
+    private readonly roster: RosterReader,
+    private readonly users: Users,
+    private readonly limiter: Limiter,
+    private readonly reporter: Reporter,
     private readonly reconcile: (user: User, stopSignal: StopSignal) => Promise<Outcome>,
   ) {}
 
   observe(subscriptionId: number): void {
-    if (!this.#hasJustWoken) this.parts.deliveries.observe(subscriptionId, this.#isWatching)
-  }
-
-  /** Whether the process stood still until less than two ticks ago: what arrives now may be old. */
-  get #hasJustWoken(): boolean {
-    return this.#isWatching && Date.now() - this.#tickedBeforeAt > stoodStillMs
+    if (!this.#hasJustWoken()) this.users.observe(subscriptionId, this.#isWatching)
   }
 
   /** Reconciles every user once per interval after this sweep, until {@link Queue.stop}. */
   watch(sweep: () => Promise<unknown>): void {
     if (this.#isWatching) return
     this.#isWatching = true
-    this.parts.roster.postpone(this.parts.options.sweepIntervalMs)
+    this.roster.postpone(this.options.sweepIntervalMs)
     this.#inBackground(sweep)
     this.#startTicking()
   }
 
-  /** Ends the watch and running sweeps. Resolves when nothing is in flight, at the latest after {@link stopTimeoutMs}. */
+  /** Ends the watch and running sweeps. Resolves when nothing is in flight, at the latest after 11 seconds. */
   async stop(): Promise<void> {
     const stopSignal = this.#stopSignal
     stopSignal.isStopped = true
-    this.#inBackground(() => this.parts.processes.leave())
+    this.#inBackground(() => this.processes.leave())
     this.#isWatching = false
     this.#endBlockedSweeps()
     const ended = Promise.allSettled(this.#working)
@@ -112,47 +102,43 @@ export class Queue {
   }
 
   /** Reads configuration and roster, and reconciles every user once. */
-  async sweep(request: SweepRequest, onProgress: OnProgress): Promise<Counted> {
-    const sweep = new Sweep(request.provenSince, onProgress)
+  async run(sweep: Sweep): Promise<void> {
     this.#sweeps.add(sweep)
     this.#startTicking()
     try {
-      return await this.#tracked(this.#sweep(sweep, request, this.#stopSignal))
+      await this.#tracked(this.#run(sweep, this.#stopSignal))
     } finally {
       this.#sweeps.delete(sweep)
       this.#stopTicking()
     }
   }
 
-  async #sweep(sweep: Sweep, request: SweepRequest, stopSignal: StopSignal): Promise<Counted> {
-    const { roster, users } = this.parts
-    const error = await this.#prepare(request, stopSignal)
+  async #run(sweep: Sweep, stopSignal: StopSignal): Promise<void> {
+    const { roster, users } = this
+    const error = await this.#prepare(sweep.wantsNone, stopSignal)
     if (error !== undefined) {
       // Read again as soon as the store works.
       roster.postpone(0)
-      const asked = request.wantsNone || stopSignal.isStopped ? undefined : await roster.ask()
-      const names = [...(asked ?? users.all.keys())]
-      const failed = names.map((username) => ({ username, error }))
-      return { ...sweep.report(), wanted: request.wantsNone ? 0 : names.length, failed }
+      const asked = sweep.wantsNone || stopSignal.isStopped ? undefined : await roster.ask()
+      sweep.refuse([...(asked ?? users.all.keys())], error)
+      return
     }
     sweep.begin(users.all.values())
-    users.markAllDue(request.provenSince)
+    users.markAllDue(sweep.provenSince)
     // To mark and to collect all users are long work each.
     await delay(0)
     this.#advance()
     await sweep.ended
-    return sweep.report()
   }
 
   /** Reads configuration and roster. @returns the reason if no user can be reconciled */
-  async #prepare(request: SweepRequest, stopSignal: StopSignal): Promise<unknown> {
-    const { limiter, roster } = this.parts
+  async #prepare(wantsNone: boolean, stopSignal: StopSignal): Promise<unknown> {
     const patientUntil = now() + sweepPatienceMs
     for (;;) {
       try {
         if (!stopSignal.isStopped) await this.#synchronize()
-        if (!stopSignal.isStopped) await roster.read(request)
-        return stopSignal.isStopped ? limiter.obstacle(stopSignal)?.error : undefined
+        if (!stopSignal.isStopped) await this.roster.read(wantsNone)
+        return stopSignal.isStopped ? this.limiter.obstacle(stopSignal)?.error : undefined
       } catch (error) {
         if (!(error instanceof StoreFailure)) throw error
         if (now() >= patientUntil) return error
@@ -162,16 +148,9 @@ export class Queue {
   }
 
   #endBlockedSweeps(): void {
-    const { limiter, store } = this.parts
-    const obstacle = limiter.obstacle(this.#stopSignal)
-    const isDown = store.isFailing || limiter.outage !== undefined
-    this.#downSince = isDown ? Math.min(this.#downSince, now()) : Number.POSITIVE_INFINITY
-    for (const sweep of this.#sweeps) {
-      const downMs = now() - Math.max(this.#downSince, sweep.startedSince)
-      if (obstacle !== undefined && hopeless.includes(obstacle.kind)) sweep.end(obstacle.error)
-      else if (downMs >= sweepPatienceMs)
-        sweep.end(new Error(untriedMessage, { cause: limiter.outage?.error }))
-    }
+    // Also while a request tests an outage, the others wait.
+    const obstacle = this.limiter.obstacle(this.#stopSignal, Number.POSITIVE_INFINITY)
+    for (const sweep of this.#sweeps) sweep.noteObstacle(obstacle)
   }
 
   #startTicking(): void {
@@ -190,9 +169,14 @@ export class Queue {
     this.#timer = setTimeout(() => this.#tick(), tickMs)
     this.#tickedBeforeAt = this.#tickedAt
     this.#tickedAt = Date.now()
-    if (this.#hasJustWoken) this.parts.users.markAllDue(now())
+    if (this.#hasJustWoken()) this.users.markAllDue(now())
     this.#lookAround()
     this.#advance()
+  }
+
+  /** Whether the process stood still until less than two ticks ago: what arrives now may be old. */
+  #hasJustWoken(): boolean {
+    return this.#isWatching && Date.now() - this.#tickedBeforeAt > stoodStillMs
   }
 
   #advance(): void {
@@ -203,7 +187,7 @@ export class Queue {
 
   /** Tests a store that fails; otherwise looks at the configuration and the other processes, and reads the roster. */
   #lookAround(): void {
-    const { configuration, deliveries, limiter, roster, store } = this.parts
+    const { limiter, roster, store } = this
     if (store.isFailing) {
       if (now() < this.#storeDueFrom) return
       this.#storeDueFrom = now() + storeTimeoutMs
@@ -211,18 +195,17 @@ export class Queue {
       return
     }
     if (now() >= this.#synchronizationDueFrom) {
-      const { isSuperseded } = configuration
+      const { isSuperseded } = this.configuration
       this.#synchronizationDueFrom = now() + (isSuperseded ? supersededLookMs : lookMs)
-      deliveries.reportStrays(limiter.outage === undefined && !isSuperseded)
+      this.users.reportStrays(limiter.outage === undefined && !isSuperseded)
       this.#inBackground(() => this.#synchronize())
     }
-    if (this.#isWatching && roster.isDue) this.#inBackground(() => roster.read({}))
+    if (this.#isWatching && roster.isDue) this.#inBackground(() => roster.read())
   }
 
   async #synchronize(): Promise<void> {
-    const { configuration, processes } = this.parts
-    await configuration.synchronize()
-    await processes.beat(configuration.generation)
+    await this.configuration.synchronize()
+    await this.processes.beat(this.configuration.generation)
   }
 
   /** Failures of the store are reported where they happen. */
@@ -230,7 +213,7 @@ export class Queue {
     const working = work().catch((err: unknown) => {
       if (err instanceof StoreFailure) return
       const message = 'A bug of the keeper stopped some work: please report it'
-      this.parts.reporter.log('error', { event: 'keeper.broken', err }, message)
+      this.reporter.log('error', { event: 'keeper.broken', err }, message)
     })
     void this.#tracked(working)
   }
@@ -242,19 +225,18 @@ export class Queue {
 
   /** Users without a subscription come first. Within each group, the users of this process come first. */
   #collect(): void {
-    const { processes, users } = this.parts
     const ranks: User[][] = [[], [], [], []]
-    for (const user of users.all.values()) {
+    for (const user of this.users.all.values()) {
       if (!isDue(user)) continue
-      const rank = (user.record?.id === undefined ? 2 : 0) + (processes.isFirstFor(user.username) ? 1 : 0)
-      ranks[rank]?.push(user)
+      const isFirst = this.processes.isFirstFor(user.username)
+      ranks[(user.record?.id === undefined ? 2 : 0) + (isFirst ? 1 : 0)]?.push(user)
     }
     this.#batch = ranks.flatMap((rank) => rank.reverse())
   }
 
   #beginDue(): void {
-    const { limiter, options } = this.parts
-    const room = () => (limiter.outage === undefined ? usersPerRequest * options.concurrency : 1)
+    const { limiter } = this
+    const room = () => (limiter.outage === undefined ? usersPerRequest * this.options.concurrency : 1)
     while (this.#timer && limiter.obstacle(this.#stopSignal) === undefined && this.#inFlight < room()) {
       const user = this.#next()
       if (user === undefined) return
@@ -264,14 +246,14 @@ export class Queue {
 
   #next(): User | undefined {
     for (let user = this.#batch.pop(); user !== undefined; user = this.#batch.pop()) {
-      if (this.parts.users.all.get(user.username) === user && isDue(user)) return user
+      if (this.users.all.get(user.username) === user && isDue(user)) return user
     }
-    return this.parts.limiter.outage && this.#outageTester()
+    return this.limiter.outage && this.#outageTester()
   }
 
   /** A user whose request may be sent at once, due or not: the client may refuse the names of all users who are due. */
   #outageTester(): User | undefined {
-    for (const user of this.parts.users.all.values()) {
+    for (const user of this.users.all.values()) {
       const { isWanted, record } = user
       const maySend = record === undefined || (!record.claim && restoreLeftMs(record, Date.now()) === 0)
       // After a failure the user keeps to the schedule: the client may refuse the name.
@@ -281,20 +263,18 @@ export class Queue {
   }
 
   async #work(user: User): Promise<void> {
-    const { limiter, users } = this.parts
     const stopSignal = this.#stopSignal
     this.#inFlight++
-    users.begin(user)
+    this.users.begin(user)
     await this.#pause()
     const outcome = await this.reconcile(user, stopSignal)
     this.#noteEnding(user, outcome.ending)
-    const leftMs = Math.max(0, user.dueFrom - now())
-    for (const sweep of this.#sweeps) sweep.note(user, outcome, leftMs)
+    for (const sweep of this.#sweeps) sweep.note(user, outcome)
     if (outcome.gaps.some(({ cause }) => cause === 'ended')) this.#noteEndedSubscription()
-    if (outcome.ending.kind === 'removed' && !user.isWanted) users.forget(user)
+    if (outcome.ending.kind === 'forget' && !user.isWanted) this.users.forget(user)
     this.#inFlight--
     // A test of an outage may have sent nothing: the next one waits for the next tick.
-    if (limiter.outage === undefined) this.#beginDue()
+    if (this.limiter.outage === undefined) this.#beginDue()
   }
 
   /** For the process' timers and sockets: store and client may answer at once. All users who wait share a pause. */
@@ -302,44 +282,36 @@ export class Queue {
 
   /** Counts failures, and decides when the user is due again. */
   #noteEnding(user: User, ending: Ending): void {
-    const { reporter, users } = this.parts
-    const { failures, refusals, username } = user
-    if (!isFailure(ending)) {
-      const { againMs, kind } = ending
-      const isReached = reached.includes(kind)
-      const inARow = isReached ? { failures: 0, refusals: 0 } : { failures, refusals }
-      users.end(user, kind === 'done' || kind === 'conflict' ? Math.max(1_000, againMs) : againMs, inARow)
-      return
+    const { againMs, error: err, kind, retryAfterMs } = ending
+    if (kind === 'prevented') this.users.end(user, againMs ?? 0)
+    else if (!isFailure(ending)) this.users.end(user, Math.max(1_000, againMs ?? 0), 0, 0)
+    else {
+      const { username } = user
+      const failures = user.failures + 1
+      const refusals = kind === 'refused' ? user.refusals + 1 : 0
+      this.users.end(user, againMs ?? retryWaitMs(failures, retryAfterMs), failures, refusals)
+      const { log, problems } = this.reporter
+      if (refusals >= reportedRefusals) problems.begin('REFUSED', refusedMessage, { username, error: err })
+      const fields = { username, failures, err }
+      if (kind === 'bug') log('error', { event: 'reconcile.broken', ...fields }, bugMessage)
+      else log('warn', { event: 'subscription.failed', ...fields }, failureMessage)
     }
-    const { error: err, kind, retryAfterMs } = ending
-    const inARow = { failures: failures + 1, refusals: kind === 'refused' ? refusals + 1 : 0 }
-    users.end(user, ending.againMs ?? retryWaitMs(inARow.failures, retryAfterMs), inARow)
-    if (inARow.refusals >= reportedRefusals)
-      reporter.problems.begin('REFUSED', refusedMessage, { username, error: err })
-    const fields = { username, failures: inARow.failures, err }
-    if (kind === 'bug') reporter.log('error', { event: 'reconcile.broken', ...fields }, bugMessage)
-    else reporter.log('warn', { event: 'subscription.failed', ...fields }, failureMessage)
   }
 
   /** One ended subscription suggests more: every user is proven again. */
   #noteEndedSubscription(): void {
-    const { options, users } = this.parts
-    const isFirst = now() - this.#subscriptionEndedSince >= Math.max(calmAfterEndMs, options.sweepIntervalMs)
+    const calmMs = Math.max(calmAfterEndMs, this.options.sweepIntervalMs)
+    const isFirst = now() - this.#subscriptionEndedSince >= calmMs
     this.#subscriptionEndedSince = now()
-    if (isFirst && this.#isWatching) users.markAllDue(now())
+    if (isFirst && this.#isWatching) this.users.markAllDue(now())
   }
 }
 
 const isDue = (user: User) => !user.isInFlight && now() >= user.dueFrom
-/** A sweep that meets one of these ends. */
-const hopeless: readonly Obstacle['kind'][] = ['stopped', 'superseded']
-/** The service or the record has answered: failures in a row have ended. */
-const reached: readonly Ending['kind'][] = ['done', 'removed', 'conflict', 'waiting']
 
 const unansweredMessage = 'The keeper was stopped before the service answered: the outcome is unknown.'
 const refusedMessage =
   'The service refuses the requests of this user at every attempt: see the error. Correct the roster, or ask the operator ' +
   'of the service. The user is not subscribed.'
-const untriedMessage = 'This user was not tried: the service or the store fails. The next sweep tries again.'
 const bugMessage = 'A bug of the keeper stopped a reconciliation: please report it. The user is tried again'
 const failureMessage = 'A user could not be kept subscribed, and is tried again'

@@ -2,13 +2,22 @@
 import { randomUUID } from 'node:crypto'
 import { InvalidRequestError } from '../errors.js'
 import { messageOf } from '../shared/text.js'
+import type { Configuration } from './configuration.js'
 import { StoreFailure } from './keeper-store.js'
-import type { Obstacle, StopSignal } from './limiter.js'
-import { namesOf } from './options.js'
-import type { Parts } from './parts.js'
+import type { Limiter, Obstacle, StopSignal } from './limiter.js'
+import type { ResolvedOptions } from './options.js'
+import type { Reporter } from './reporter.js'
 import { type Failure, isFailure, sendRequest } from './request.js'
+import type { Routes } from './routes.js'
 import { apply, type Reply } from './rules/apply.js'
-import { decide, type Facts, isRequest, type Learnt, type PlannedRequest } from './rules/decide.js'
+import {
+  type Decision,
+  decide,
+  type Facts,
+  type Findings,
+  isRequest,
+  type PlannedRequest,
+} from './rules/decide.js'
 import { absorb, assumeEffect, newRecord, restoreLeftMs, type UserRecord, union } from './rules/record.js'
 import {
   brokenAnswerMs,
@@ -21,31 +30,27 @@ import {
   now,
 } from './timing.js'
 import type { KeeperGap } from './types.js'
-import { Collision, type User } from './users.js'
+import { Collision, type User, type Users } from './users.js'
 
 /** The most requests in one reconciliation: the service contradicts itself if more are needed. */
 const maxRequests = 8
 /** One proof in this many is an update; the others are creates. */
 const proofsPerUpdate = 4
 
+type Conclusion = Exclude<Decision, PlannedRequest>
+
 /**
- * How a reconciliation ended.
- *
- * - `done`: the user is in the wanted state. `removed`: nothing of an unwanted user is left.
- * - `conflict`: another subscription is in the way. `waiting`: the next restore must wait.
- * - `claimed`: another process is working on the user, or a request was not answered.
- * - `unlisted`: another process has removed the user, and the roster is to be read.
+ * How a reconciliation ended: nothing is left to do, something failed, or it was `prevented` by another process, a stop, an
+ * outage, or a newer configuration.
  */
-interface Conclusion {
-  readonly kind: 'done' | 'removed' | 'conflict' | 'waiting' | 'claimed' | 'unlisted'
-  /** When the user is due again. */
-  readonly againMs: number
+export interface Ending {
+  readonly kind: Conclusion['kind'] | Failure['kind'] | Obstacle['kind']
   /** Why the user is not in the wanted state. */
   readonly error?: unknown
+  /** When the user is due again. Default: a backoff decides, for which the service may have named the wait. */
+  readonly againMs?: number
+  readonly retryAfterMs?: number | undefined
 }
-
-/** After a failure without `againMs` a backoff decides. */
-export type Ending = Conclusion | Obstacle | (Failure & { readonly againMs?: number })
 
 export interface Outcome {
   readonly ending: Ending
@@ -60,7 +65,7 @@ export class Reconciliation {
   readonly #provenSince: number
   /** The record as it is now, without a claim. What the store holds, with a claim, is `user.record`. */
   #record: UserRecord
-  #learnt: Learnt = {}
+  #findings: Findings = {}
   /** The error of the last request with an id. */
   #idError: unknown
   #isCreated = false
@@ -71,14 +76,15 @@ export class Reconciliation {
   #isClaimUnused = false
 
   constructor(
-    private readonly parts: Pick<
-      Parts,
-      'configuration' | 'limiter' | 'options' | 'reporter' | 'routes' | 'users'
-    >,
+    private readonly options: ResolvedOptions,
+    private readonly configuration: Configuration,
+    private readonly users: Users,
+    private readonly routes: Routes,
+    private readonly limiter: Limiter,
+    private readonly reporter: Reporter,
     private readonly user: User,
     private readonly stopSignal: StopSignal,
   ) {
-    const { configuration, limiter, users } = parts
     // In an outage a request must show whether the service works again.
     this.#provenSince = limiter.outage === undefined ? users.provenSince : now()
     this.#record = newRecord(user.username, configuration.spec, Date.now())
@@ -86,59 +92,55 @@ export class Reconciliation {
 
   /** Never rejects. Only one reconciliation of a user at a time. */
   async reconcile(): Promise<Outcome> {
-    const { routes, users } = this.parts
     const user = this.user
     const ending = await this.#proceed().catch((error: unknown) => this.#endingOf(error))
-    routes.end(user.username)
+    this.routes.end(user.username)
     // No other process is to wait for a request that was not sent. If that fails, the claim becomes stale.
     if (this.#isClaimUnused && user.record?.claim !== undefined)
-      await users.write(user, this.#record).catch(() => {})
+      await this.users.write(user, this.#record).catch(() => {})
     return { ending, isCreated: this.#isCreated, gaps: this.#gaps }
   }
 
   #endingOf(error: unknown): Ending {
-    if (error instanceof Collision) return { kind: 'claimed', againMs: 1_000, error }
+    if (error instanceof Collision) return { kind: 'prevented', againMs: 1_000, error }
     if (error instanceof StoreFailure)
-      return this.parts.limiter.obstacle(this.stopSignal) ?? { kind: 'store', error }
-    return { kind: 'bug', againMs: this.parts.options.sweepIntervalMs, error }
+      return this.limiter.obstacle(this.stopSignal) ?? { kind: 'unavailable', error }
+    return { kind: 'bug', againMs: this.options.sweepIntervalMs, error }
   }
 
   async #proceed(): Promise<Ending> {
-    const { configuration, users } = this.parts
-    const user = this.user
+    const { configuration, user, users } = this
     if (!user.username.isWellFormed()) return this.#invalid(new Error(surrogateMessage))
     const wasKnown = user.record !== undefined
     const read = await users.read(user)
     if (read === undefined && wasKnown && user.isWanted)
-      return { kind: 'unlisted', againMs: lookMs + 1_000, error: new Error(removedMessage) }
+      return { kind: 'prevented', againMs: lookMs + 1_000, error: new Error(removedMessage) }
     if (read !== undefined && read.generation > configuration.generation) await configuration.synchronize()
     const staleMs = read?.claim === undefined ? 0 : user.unchangedSince + claimStaleMs - now()
     if (staleMs > 0)
-      return { kind: 'claimed', againMs: Math.min(staleMs, claimLookMs), error: new Error(claimedMessage) }
+      return { kind: 'prevented', againMs: Math.min(staleMs, claimLookMs), error: new Error(claimedMessage) }
     const known = absorb(assumeEffect(read ?? user.removed ?? this.#record), user.delivery)
     // The id of two users is used for neither, and proves neither.
     const isShared = known.id !== undefined && users.byId.get(known.id) !== user
     this.#record = isShared ? { ...known, id: undefined, idUnsure: true, provenAt: undefined } : known
     for (let requests = 0; requests < maxRequests; requests++) {
       const facts = this.#facts()
-      const decision = decide(this.#record, this.#learnt, facts)
-      if (decision.kind === 'forget') return this.#forget()
+      const decision = decide(this.#record, this.#findings, facts)
       if (!isRequest(decision)) return this.#conclude(decision.kind, facts)
       const ending = await this.#send(decision, facts)
       if (ending !== undefined) return ending
     }
-    return { kind: 'service', againMs: minute, error: new Error(endlessMessage) }
+    return { kind: 'unavailable', againMs: minute, error: new Error(endlessMessage) }
   }
 
   #facts(): Facts {
-    const { configuration, options, routes } = this.parts
-    const user = this.user
-    const names = namesOf(configuration.values)
+    const { options, routes, user } = this
+    const { generation, names, spec } = this.configuration
     const isIdKnown = user.provenId === this.#record.id
     return {
-      spec: configuration.spec,
+      spec,
       names,
-      generation: configuration.generation,
+      generation,
       isWanted: user.isWanted,
       wantsProof: !this.#isProven && (user.proofSince < this.#provenSince || now() >= user.proofDueFrom),
       wantsProofById: user.proofs % proofsPerUpdate === 0 || !routes.isConfirmed('update'),
@@ -152,13 +154,13 @@ export class Reconciliation {
   }
 
   /** No request can or need be sent. Writes what a stale claim or a delivery has changed in the record. */
-  async #conclude(kind: 'done' | 'waiting' | 'conflict' | 'blocked', { at }: Facts): Promise<Ending> {
-    const { options, reporter, users } = this.parts
-    const { problems } = reporter
-    const { sweepIntervalMs } = options
-    const user = this.user
+  async #conclude(kind: Conclusion['kind'], { at }: Facts): Promise<Ending> {
+    const { user, users } = this
+    const { problems } = this.reporter
+    const { sweepIntervalMs } = this.options
+    if (kind === 'forget') return this.#forget()
     const record = this.#record
-    if (kind === 'conflict' && this.#learnt.isTaken) await users.write(user, { ...record, conflictAt: at })
+    if (kind === 'conflict' && this.#findings.isTaken) await users.write(user, { ...record, conflictAt: at })
     else if (record !== user.record && user.record !== undefined) await users.write(user, record)
     switch (kind) {
       case 'done': {
@@ -182,21 +184,18 @@ export class Reconciliation {
   }
 
   async #forget(): Promise<Ending> {
-    const { reporter, users } = this.parts
-    const { problems } = reporter
     const { username } = this.user
-    await users.remove(this.user)
-    problems.removeUser(username)
-    reporter.log('debug', { event: 'user.removed', username }, 'A user was removed')
-    return { kind: 'removed', againMs: 0 }
+    await this.users.remove(this.user)
+    this.reporter.problems.removeUser(username)
+    this.reporter.log('debug', { event: 'user.removed', username }, 'A user was removed')
+    return { kind: 'forget', againMs: 0 }
   }
 
   /** Limiter, claim, request, settle. @returns how the reconciliation ends, or `undefined` if it continues */
   async #send(request: PlannedRequest, facts: Facts): Promise<Ending | undefined> {
-    const { configuration, limiter, options, routes, users } = this.parts
-    const user = this.user
+    const { configuration, limiter, user, users } = this
     // While this user waited for the test of a route, the record may have changed.
-    if ('id' in request && (await routes.begin(request.kind, user.username))) return this.#proceed()
+    if ('id' in request && (await this.routes.begin(request.kind, user.username))) return this.#proceed()
     const obstacle = await limiter.enter(this.stopSignal)
     if (obstacle !== undefined) return obstacle
     try {
@@ -207,7 +206,13 @@ export class Reconciliation {
       this.#isClaimUnused = false
       const sent = { since: now(), at: Date.now() }
       const { signal } = this.stopSignal.requests
-      const result = await sendRequest(options.client, request, user.username, configuration.values, signal)
+      const result = await sendRequest(
+        this.options.client,
+        request,
+        user.username,
+        configuration.values,
+        signal,
+      )
       const failure = isFailure(result) ? result : this.#settle(request, result, facts, sent)
       // After an unclear answer the next request shows whether the service works.
       if (failure === undefined && result.kind !== 'unclear') limiter.succeeded()
@@ -225,13 +230,12 @@ export class Reconciliation {
 
   /** Writes the claim, or writes it again, right before the request. @returns what prevents the request meanwhile */
   async #claim(request: PlannedRequest, { names }: Facts): Promise<Obstacle | undefined> {
-    const { configuration, users } = this.parts
     const record = this.#record
     for (let isFresh = false; !isFresh; ) {
       // An older configuration must replace nothing.
-      if (request.kind === 'recreate') await configuration.synchronize()
+      if (request.kind === 'recreate') await this.configuration.synchronize()
       const [since, at] = [now(), Date.now()]
-      await users.write(this.user, {
+      await this.users.write(this.user, {
         ...record,
         ...('spec' in request && { spec: request.spec }),
         ...(request.kind !== 'unsubscribe' && { names: union(record.names, names) }),
@@ -241,7 +245,7 @@ export class Reconciliation {
       // The monotonic clock may stop while the machine sleeps.
       isFresh = Math.max(now() - since, Date.now() - at) <= claimFreshMs
     }
-    return this.parts.limiter.obstacleAfterEntering(this.stopSignal)
+    return this.limiter.obstacleAfterEntering(this.stopSignal)
   }
 
   /** Applies the reply to the record, and reports its findings. @returns why the user is not in the wanted state */
@@ -251,22 +255,20 @@ export class Reconciliation {
     facts: Facts,
     sent: { readonly since: number; readonly at: number },
   ): Failure | undefined {
-    const { reporter, routes, users } = this.parts
-    const { problems } = reporter
-    const user = this.user
+    const { reporter, routes, user } = this
     const { username } = user
     const times = { sentAt: sent.at, answeredAt: Date.now() }
-    const applied = apply(this.#record, { request, reply, ...times, learnt: this.#learnt, facts })
-    const { confirms, gap, isCreated, isRefused, learnt, proven, record, refutes } = applied
+    const applied = apply(this.#record, { request, reply, ...times, findings: this.#findings, facts })
+    const { confirms, findings, gap, isCreated, isRefused, proven, record, refutes } = applied
     if (confirms !== undefined) routes.confirm(confirms)
     if ('id' in request) this.#idError = 'error' in reply ? reply.error : undefined
     if (refutes !== undefined) routes.refute(refutes, this.#idError)
     if (proven !== undefined) {
       this.#isProven = true
-      users.noteProof(user, sent.since, proven === 'id' ? record.id : undefined)
+      this.users.noteProof(user, sent.since, proven === 'id' ? record.id : undefined)
     }
     this.#record = record
-    this.#learnt = learnt
+    this.#findings = findings
     if (isCreated) {
       this.#isCreated = true
       const fields = { event: 'subscription.created', username, subscriptionId: record.id }
@@ -275,7 +277,7 @@ export class Reconciliation {
     if (gap !== undefined) {
       this.#gaps.push(gap)
       reporter.reportGap(gap)
-      if (gap.cause === 'ended') problems.begin('RECEIVER_SUSPECTED', endedMessage, { username })
+      if (gap.cause === 'ended') reporter.problems.begin('RECEIVER_SUSPECTED', endedMessage, { username })
     }
     return isRefused ? { kind: 'refused', error: this.#idError } : undefined
   }
@@ -283,15 +285,14 @@ export class Reconciliation {
   /** Each further attempt would leave another subscription, or end the previous one. */
   #unreadable(error: unknown): Ending {
     const message = `${unreadableMessage} The last answer: ${messageOf(error)}`
-    this.parts.reporter.problems.begin('SERVICE', message, { username: this.user.username, error })
-    return { kind: 'service', againMs: brokenAnswerMs, error }
+    this.reporter.problems.begin('SERVICE', message, { username: this.user.username, error })
+    return { kind: 'unavailable', againMs: brokenAnswerMs, error }
   }
 
   #invalid(error: unknown): Ending {
-    const { options, reporter } = this.parts
     const reason = error instanceof InvalidRequestError ? error.issues[0]?.message : messageOf(error)
-    reporter.problems.begin('ROSTER', invalidMessage, { username: this.user.username, reason, error })
-    return { kind: 'invalid', againMs: options.sweepIntervalMs, error }
+    this.reporter.problems.begin('ROSTER', invalidMessage, { username: this.user.username, reason, error })
+    return { kind: 'invalid', againMs: this.options.sweepIntervalMs, error }
   }
 }
 

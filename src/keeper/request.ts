@@ -22,15 +22,16 @@ import type { UpdateSubscriptionParametersInput } from '../subscriptions/schemas
 import type { Reply } from './rules/apply.js'
 import type { PlannedRequest } from './rules/decide.js'
 import { callbackUrlOf, typesOf } from './rules/record.js'
-import { requestTimeoutMs } from './timing.js'
 import type { KeeperClient } from './types.js'
 
+const requestTimeoutMs = 30_000
+
 /**
- * Why a user could not be reconciled. `invalid`: the client refuses the request and sent nothing. `refused`: the service
- * refused this request. `blocked`: the route is wrong. `store`: the user's record cannot be read or written. `bug`: the
+ * Why a user could not be reconciled. `unavailable`: the service fails, or the store for this user. `refused`: the service
+ * refused this request. `invalid`: the client refuses the request and sent nothing. `blocked`: the route is wrong. `bug`: the
  * keeper has thrown.
  */
-const failureKinds = ['credentials', 'service', 'refused', 'blocked', 'invalid', 'store', 'bug'] as const
+const failureKinds = ['credentials', 'unavailable', 'refused', 'invalid', 'blocked', 'bug'] as const
 
 export interface Failure {
   readonly kind: (typeof failureKinds)[number]
@@ -102,11 +103,11 @@ export function classify({ kind }: PlannedRequest, error: unknown): Reply | Fail
 
 function failureKindOf(error: unknown): Failure['kind'] {
   if (error instanceof InvalidRequestError) return 'invalid'
-  if (!(error instanceof ApiError || error instanceof TokenRequestError)) return 'service'
+  if (!(error instanceof ApiError || error instanceof TokenRequestError)) return 'unavailable'
   // The answer of a proxy says nothing about credentials or the request.
-  if (error.intermediary !== undefined) return 'service'
+  if (error.intermediary !== undefined) return 'unavailable'
   if (error instanceof TokenRequestError)
-    return isTokenRefused(error.status, error.error) ? 'credentials' : 'service'
+    return isTokenRefused(error.status, error.error) ? 'credentials' : 'unavailable'
   if (isAboutCredentials(error.status)) return 'credentials'
-  return isBusy(error.status) || isServerError(error.status) ? 'service' : 'refused'
+  return isBusy(error.status) || isServerError(error.status) ? 'unavailable' : 'refused'
 }

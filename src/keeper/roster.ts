@@ -3,17 +3,13 @@ import { backoffMs, withTimeLimit } from '../shared/waits.js'
 import type { IndexOfNames } from './keeper-store.js'
 import type { ResolvedOptions } from './options.js'
 import { type Problems, reasonOf } from './reporter.js'
-import { day, delay, longAgo, lookMs, now, rosterTimeoutMs, storeTimeoutMs, withPauses } from './timing.js'
+import { day, delay, longAgo, lookMs, now, storeTimeoutMs, withPauses } from './timing.js'
 import type { User, Users } from './users.js'
 
+/** How long the function of the roster may take. */
+const rosterTimeoutMs = 30_000
 /** With at most this many users, a roster that lacks some is plausible. */
 const guardedFrom = 10
-
-/** The purpose of one reading of the roster. */
-export interface RosterRequest {
-  /** Whether every user is to be removed. Default: false. */
-  readonly wantsNone?: boolean
-}
 
 export class RosterReader {
   #lastReading: Promise<unknown> = Promise.resolve()
@@ -41,13 +37,18 @@ export class RosterReader {
     this.#dueFrom = now() + ms
   }
 
-  /** One reading at a time. A roster that cannot be read is reported, and read again soon. @throws StoreFailure */
-  read(request: RosterRequest): Promise<void> {
+  /**
+   * One reading at a time. A roster that cannot be read is reported, and read again soon.
+   *
+   * @param wantsNone - whether every user is to be removed
+   * @throws StoreFailure
+   */
+  read(wantsNone = false): Promise<void> {
     const { sweepIntervalMs } = this.options
     this.#readSince = now()
     this.users.isRosterOld = false
     this.postpone(sweepIntervalMs)
-    const reading = this.#lastReading.then(() => this.#read(request))
+    const reading = this.#lastReading.then(() => this.#read(wantsNone))
     this.#lastReading = reading.then(
       () => {
         if (this.#failures > 0)
@@ -58,7 +59,7 @@ export class RosterReader {
     return reading
   }
 
-  async #read({ wantsNone = false }: RosterRequest): Promise<void> {
+  async #read(wantsNone: boolean): Promise<void> {
     // Before the roster is read: a user that another process adds meanwhile must not look removed.
     const recorded = await this.index.read()
     await delay(0)

@@ -1,11 +1,18 @@
 /** Keeps a roster of users subscribed: see {@link SubscriptionKeeper}. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { channelFor, traced } from '../shared/tracing.js'
-import { resolveOptions, validateSweepOptions } from './options.js'
-import { type Parts, partsOf } from './parts.js'
-import { Queue, type SweepRequest } from './queue.js'
+import { Configuration } from './configuration.js'
+import { IndexOfNames, KeeperStore } from './keeper-store.js'
+import { Limiter, type StopSignal } from './limiter.js'
+import { type ResolvedOptions, resolveOptions, validateSweepOptions } from './options.js'
+import { Processes } from './processes.js'
+import { Queue } from './queue.js'
 import { Reconciliation } from './reconcile.js'
+import { Reporter } from './reporter.js'
+import { RosterReader } from './roster.js'
+import { Routes } from './routes.js'
 import { absorb } from './rules/record.js'
+import { Sweep } from './sweep.js'
 import { longAgo, now } from './timing.js'
 import type {
   KeeperGap,
@@ -13,10 +20,9 @@ import type {
   KeptSubscription,
   SubscriptionKeeperOptions,
   SweepOptions,
-  SweepProgress,
   SweepReport,
 } from './types.js'
-import type { User } from './users.js'
+import { type User, Users } from './users.js'
 
 const channel = channelFor('sweep')
 
@@ -42,15 +48,30 @@ const channel = channelFor('sweep')
  */
 export class SubscriptionKeeper implements AsyncDisposable {
   readonly #inOwnContext = AsyncLocalStorage.snapshot()
-  readonly #parts: Parts
+  readonly #options: ResolvedOptions
+  readonly #reporter: Reporter
+  readonly #users: Users
   readonly #queue: Queue
 
   /** @throws `ConfigurationError` that lists every problem of the options */
   constructor(options: SubscriptionKeeperOptions) {
-    this.#parts = partsOf(resolveOptions(options))
-    this.#queue = new Queue(this.#parts, (user, stopSignal) =>
-      new Reconciliation(this.#parts, user, stopSignal).reconcile(),
-    )
+    const all = resolveOptions(options)
+    const reporter = new Reporter(all)
+    const { problems } = reporter
+    const store = new KeeperStore(all.store, all.name, all.client.service, problems)
+    const processes = new Processes(store)
+    const index = new IndexOfNames(store)
+    const users = new Users(store, index, processes, problems, all)
+    const configuration = new Configuration(all, store, processes, users, problems)
+    const limiter = new Limiter(all, store, processes, configuration, problems)
+    const roster = new RosterReader(all, index, users, problems)
+    const routes = new Routes(problems)
+    const reconcile = (user: User, stopSignal: StopSignal) =>
+      new Reconciliation(all, configuration, users, routes, limiter, reporter, user, stopSignal).reconcile()
+    this.#options = all
+    this.#reporter = reporter
+    this.#users = users
+    this.#queue = new Queue(all, store, processes, configuration, roster, users, limiter, reporter, reconcile)
   }
 
   /**
@@ -71,7 +92,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
    */
   async sweep(options: SweepOptions = {}): Promise<SweepReport> {
     validateSweepOptions(options)
-    return this.#sweep({ provenSince: now() }, options)
+    return this.#sweep(now(), options)
   }
 
   /**
@@ -80,7 +101,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
    * {@link SubscriptionKeeper.stop}. Does nothing if the watch is running.
    */
   start(): void {
-    this.#inOwnContext(() => this.#queue.watch(() => this.#sweep({ provenSince: longAgo }, {})))
+    this.#inOwnContext(() => this.#queue.watch(() => this.#sweep(longAgo)))
   }
 
   /** Ends the watch and running sweeps. No request is sent after it; requests in flight have 10 seconds. Subscriptions stay. */
@@ -106,19 +127,19 @@ export class SubscriptionKeeper implements AsyncDisposable {
       isReady: true,
       counts,
       oldestProofAt: Number.isFinite(oldestProofAt) ? oldestProofAt : undefined,
-      problems: this.#parts.reporter.problems.list(),
+      problems: this.#reporter.problems.list(),
     }
   }
 
   /** The subscription of one user, from memory; `undefined` for an unknown user. */
   subscription(username: string): KeptSubscription | undefined {
-    const user = this.#parts.users.all.get(username)
+    const user = this.#users.all.get(username)
     return user?.isWanted ? this.#kept(user) : undefined
   }
 
   /** The subscriptions of all users, from memory. */
   *subscriptions(): IterableIterator<Pick<KeeperGap, 'username'> & KeptSubscription> {
-    for (const user of this.#parts.users.all.values()) {
+    for (const user of this.#users.all.values()) {
       if (user.isWanted) yield { username: user.username, ...this.#kept(user) }
     }
   }
@@ -131,10 +152,10 @@ export class SubscriptionKeeper implements AsyncDisposable {
    */
   async unsubscribeAll(): Promise<SweepReport> {
     await this.stop()
-    const report = await this.#sweep({ provenSince: now(), wantsNone: true }, {})
+    const report = await this.#sweep(now(), {}, true)
     const obstacle = report.problems.find(({ code }) => code === 'SUPERSEDED' || code === 'STORE')
     // An empty report would say that nothing is left to do.
-    if (obstacle !== undefined && this.#parts.users.all.size === 0)
+    if (obstacle !== undefined && this.#users.all.size === 0)
       throw new Error(`unsubscribeAll has done nothing, and this process knows no user. ${obstacle.message}`)
     return report
   }
@@ -142,7 +163,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
   #kept(user: User): KeptSubscription {
     const { proofSince, delivery, failures, record } = user
     const isSure = record?.id !== undefined && !record.idUnsure
-    const isProven = isSure && now() - proofSince <= 2 * this.#parts.options.sweepIntervalMs
+    const isProven = isSure && now() - proofSince <= 2 * this.#options.sweepIntervalMs
     const known = record && absorb(record, delivery)
     const hasConflict = record?.id === undefined && record?.conflictAt !== undefined
     const state = hasConflict ? 'conflict' : isProven ? 'active' : 'unproven'
@@ -155,21 +176,22 @@ export class SubscriptionKeeper implements AsyncDisposable {
     }
   }
 
-  #sweep(request: SweepRequest, { onProgress }: SweepOptions): Promise<SweepReport> {
-    const reporter = this.#parts.reporter
-    const { log, problems } = reporter
-    const report = (progress: SweepProgress) =>
-      onProgress && reporter.call('onProgress', () => onProgress(progress))
-    const sweep = async (context: object | undefined) => {
+  #sweep(provenSince: number, { onProgress }: SweepOptions = {}, wantsNone = false): Promise<SweepReport> {
+    const reporter = this.#reporter
+    const sweep = new Sweep(provenSince, wantsNone, (progress) => {
+      if (onProgress !== undefined) reporter.call('onProgress', () => onProgress(progress))
+    })
+    const run = async (context: object | undefined) => {
       const startedSince = now()
-      const counted = await this.#queue.sweep(request, report)
-      const { active, ...counts } = { ...counted, failed: counted.failed.length }
-      Object.assign(context ?? {}, counts)
+      await this.#queue.run(sweep)
+      const { counts, failed } = sweep
+      const { active, ...others } = { ...counts, failed: failed.length }
+      Object.assign(context ?? {}, others)
       const durationMs = Math.round(now() - startedSince)
-      log('info', { event: 'sweep.done', ...counts, active, durationMs }, 'A sweep is done')
-      return { ...counted, problems: problems.list() }
+      reporter.log('info', { event: 'sweep.done', ...others, active, durationMs }, 'A sweep is done')
+      return { ...counts, failed, problems: reporter.problems.list() }
     }
-    const contextOf = () => ({ name: this.#parts.options.name })
-    return this.#inOwnContext(() => traced<object, SweepReport>(channel, contextOf, sweep))
+    const contextOf = () => ({ name: this.#options.name })
+    return this.#inOwnContext(() => traced<object, SweepReport>(channel, contextOf, run))
   }
 }

@@ -1,30 +1,30 @@
 /** Counts one sweep: every user is reconciled at least once, if necessary after a wait. */
+import type { Obstacle } from './limiter.js'
 import type { Ending, Outcome } from './reconcile.js'
-import { claimPatienceMs, longAgo, now, sweepPatienceMs } from './timing.js'
+import { claimPatienceMs, now, sweepPatienceMs } from './timing.js'
 import type { SweepProgress, SweepReport } from './types.js'
 import type { User } from './users.js'
 
-export type OnProgress = (progress: SweepProgress) => void
-export type Counted = Omit<SweepReport, 'problems'>
-
 export class Sweep {
-  /** When it began to wait for users. */
-  startedSince = longAgo
+  readonly counts = { wanted: 0, active: 0, created: 0, restored: 0, removed: 0 }
+  readonly failed: SweepReport['failed'][number][] = []
   /** Resolves when the sweep waits for no user. */
   readonly ended: Promise<void>
   /** The users that the sweep waits for. After a first attempt: its error, and how long the sweep still waits. */
   readonly #open = new Map<User, { readonly error: unknown; readonly patientUntil: number } | undefined>()
   #total = 0
-  readonly #counts = { created: 0, restored: 0, removed: 0 }
-  readonly #failed: { username: string; error: unknown }[] = []
-  #wanted = 0
-  #active = 0
+  /** Since when something prevents every request. */
+  #blockedSince = Number.POSITIVE_INFINITY
   #end: () => void = () => {}
 
-  /** @param provenSince - proofs since then are enough */
+  /**
+   * @param provenSince - proofs since then are enough
+   * @param wantsNone - whether every user is to be removed
+   */
   constructor(
-    private readonly provenSince: number,
-    private readonly onProgress: OnProgress,
+    readonly provenSince: number,
+    readonly wantsNone: boolean,
+    private readonly onProgress: (progress: SweepProgress) => void,
   ) {
     this.ended = new Promise((resolve) => {
       this.#end = resolve
@@ -33,59 +33,65 @@ export class Sweep {
 
   /** Waits for each of these users. */
   begin(users: Iterable<User>): void {
-    this.startedSince = now()
     for (const user of users) this.#open.set(user, undefined)
     this.#total = this.#open.size
+    this.#blockedSince = Number.POSITIVE_INFINITY
     if (this.#total === 0) this.#end()
   }
 
-  /** A user was reconciled. @param againMs - when the user is due again */
-  note(user: User, { ending, gaps, isCreated }: Outcome, againMs: number): void {
+  /** Nothing can be done for these users. */
+  refuse(usernames: readonly string[], error: unknown): void {
+    if (!this.wantsNone) this.counts.wanted = usernames.length
+    this.failed.push(...usernames.map((username) => ({ username, error })))
+  }
+
+  /** A user was reconciled. */
+  note(user: User, { ending, gaps, isCreated }: Outcome): void {
     if (!this.#open.has(user)) return
-    if (isCreated) this.#counts.created++
-    if (gaps.length > 0) this.#counts.restored++
+    if (isCreated) this.counts.created++
+    if (gaps.length > 0) this.counts.restored++
     // The reconciliation had begun before the sweep.
     if (ending.kind === 'done' && user.isWanted && user.proofSince < this.provenSince) return
-    if (ending.kind === 'removed') {
-      this.#counts.removed++
+    if (ending.kind === 'forget') {
+      this.counts.removed++
       this.#close(user, false)
     } else if (ending.kind === 'done') this.#close(user, user.isWanted)
-    else this.#wait(user, ending, againMs)
+    else this.#wait(user, ending)
   }
 
-  /** Stops waiting. @param reason - why no user can be reconciled */
-  end(reason: unknown): void {
-    for (const [user, known] of this.#open) this.#fail(user, known?.error ?? reason)
+  /** Waits no longer, if no request could be sent for too long. @param obstacle - what prevents every request now */
+  noteObstacle(obstacle: Obstacle | undefined): void {
+    this.#blockedSince =
+      obstacle === undefined ? Number.POSITIVE_INFINITY : Math.min(this.#blockedSince, now())
+    if (!obstacle?.endsSweeps && now() - this.#blockedSince < sweepPatienceMs) return
+    for (const [user, known] of this.#open) this.#fail(user, known?.error ?? obstacle?.error)
   }
 
-  report(): Counted {
-    return { wanted: this.#wanted, active: this.#active, ...this.#counts, failed: this.#failed }
-  }
-
-  #wait(user: User, { error, kind }: Ending, againMs: number): void {
+  #wait(user: User, { error, kind }: Ending): void {
     const known = this.#open.get(user)
     const patienceMs = user.record?.claim === undefined ? sweepPatienceMs : claimPatienceMs
     const patientUntil = known?.patientUntil ?? now() + patienceMs
-    // The request behind a claim has already reported the reason.
-    const reason = kind === 'claimed' && known ? known.error : error
+    // A user who is tried no more has already failed for another reason.
+    const reason = kind === 'prevented' && known ? known.error : error
     this.#open.set(user, { error: reason, patientUntil })
-    if (final.includes(kind) || now() + againMs > patientUntil) this.#fail(user, reason)
+    if (!passing.includes(kind) || user.dueFrom > patientUntil) this.#fail(user, reason)
   }
 
   #fail(user: User, error: unknown): void {
-    if (user.isWanted || user.record !== undefined) this.#failed.push({ username: user.username, error })
+    if (user.isWanted || user.record !== undefined) this.failed.push({ username: user.username, error })
     this.#close(user, false)
   }
 
   #close(user: User, isActive: boolean): void {
     this.#open.delete(user)
-    if (user.isWanted) this.#wanted++
-    if (isActive) this.#active++
+    if (user.isWanted) this.counts.wanted++
+    if (isActive) this.counts.active++
+    const { created, removed, restored } = this.counts
     const done = this.#total - this.#open.size
-    this.onProgress({ done, total: this.#total, ...this.#counts, failed: this.#failed.length })
+    this.onProgress({ done, total: this.#total, created, restored, removed, failed: this.failed.length })
     if (this.#open.size === 0) this.#end()
   }
 }
 
-/** An attempt a moment later would end in the same way. */
-const final: readonly Ending['kind'][] = ['invalid', 'refused', 'blocked', 'bug', 'conflict', 'waiting']
+/** After another ending, an attempt a moment later would end in the same way. */
+const passing: readonly Ending['kind'][] = ['prevented', 'unavailable', 'credentials']

@@ -7,12 +7,6 @@ export const longAgo = Number.NEGATIVE_INFINITY
 
 /** The time limit of the store, and how often a failing store is tried. */
 export const storeTimeoutMs = 5_000
-export const requestTimeoutMs = 30_000
-/** How long the function of the roster may take. */
-export const rosterTimeoutMs = 30_000
-/** How long a stop waits for answers, and then for the rest. */
-export const stopTimeoutMs = 10_000
-export const stopGraceMs = 1_000
 /**
  * By up to this share of an interval the next proof is due earlier in the process that is first for the user, and later in the
  * other processes. So one process proves a user, and the proofs of all users do not come at once.
@@ -26,8 +20,6 @@ export const claimStaleMs = 2 * minute
 export const claimLookMs = 10_000
 /** How often the configuration is read. The roster is read at most this often after another process has removed a user. */
 export const lookMs = 30_000
-/** How often a superseded process looks whether it may come back. */
-export const supersededLookMs = 10_000
 /** A delivery may be the late third failure: it proves the subscription at its arrival time minus this. */
 export const deliveryLagMs = 1 * minute
 /** The wait after an unreadable answer to a create, or for a wrong route. */

@@ -1,15 +1,23 @@
-/** The users of this process, and their records in the store. Only this file changes a user, or writes a record. */
+/**
+ * The users of this process: their records in the store, and their deliveries, which prove subscriptions. Only this file
+ * changes a user, or writes a record.
+ */
 import { goneMark, hashOf, type IndexOfNames, type KeeperStore, lossMessage } from './keeper-store.js'
+import type { ResolvedOptions } from './options.js'
 import type { Processes } from './processes.js'
 import type { Problems } from './reporter.js'
 import { type LastDelivery, nextCount, recordSchema, type UserRecord } from './rules/record.js'
-import { day, deliveryLagMs, jitter, longAgo, now, restoreWaitMs } from './timing.js'
+import { day, deliveryLagMs, jitter, longAgo, minute, now, restoreWaitMs } from './timing.js'
 
 /** Another process has written the record first. */
 export class Collision extends Error {}
 
 /** A delivery this soon after the last one is ignored: then it takes less than 100 ns. */
 const aMomentMs = 1_000
+/** An unknown subscription is forgotten after this time without a delivery. */
+const unknownMemoryMs = 60 * minute
+/** The most unknown ids that are remembered: more ids are forged. */
+const maxUnknown = 1_000
 
 class KnownUser {
   readonly key: string
@@ -62,6 +70,8 @@ export class Users {
   readonly #byId = new Map<number, User | undefined>()
   readonly all: ReadonlyMap<string, User> = this.#all
   readonly byId: ReadonlyMap<number, User | undefined> = this.#byId
+  /** Deliveries of unknown subscriptions. */
+  readonly #unknown = new Map<number, { firstSince: number; lastSince: number }>()
 
   /** Proofs since then are enough for every user. */
   provenSince = longAgo
@@ -73,7 +83,7 @@ export class Users {
     private readonly index: IndexOfNames,
     private readonly processes: Processes,
     private readonly problems: Problems,
-    private readonly sweepIntervalMs: number,
+    private readonly options: Pick<ResolvedOptions, 'reportStrays' | 'sweepIntervalMs'>,
   ) {}
 
   add(username: string, isWanted: boolean): void {
@@ -95,9 +105,9 @@ export class Users {
     Object.assign(user, { isInFlight: true, dueFrom: Number.POSITIVE_INFINITY })
   }
 
-  end(user: KnownUser, againMs: number, inARow: Pick<User, 'failures' | 'refusals'>): void {
+  end(user: KnownUser, againMs: number, failures = user.failures, refusals = user.refusals): void {
     const dueFrom = Math.min(user.dueFrom, now() + againMs)
-    Object.assign(user, { isInFlight: false, dueFrom, ...inARow })
+    Object.assign(user, { isInFlight: false, dueFrom, failures, refusals })
   }
 
   forget(user: User): void {
@@ -235,13 +245,43 @@ export class Users {
     if (id !== undefined) user.provenId = id
   }
 
-  /** @returns whether the delivery is new, and not a moment after the last one */
-  noteDelivery(user: KnownUser, id: number): boolean {
+  /** Records a delivery at almost no cost: the queue does the rest. */
+  observe(id: number, isWatching: boolean): void {
+    const user: KnownUser | undefined = this.#byId.get(id)
+    if (user === undefined) {
+      // The command line's `check` delivers with the id 0, which no subscription has.
+      const mayBeStray = Number.isSafeInteger(id) && id !== 0 && !this.#byId.has(id)
+      if (!isWatching || !this.options.reportStrays || !mayBeStray) return
+      const unknown = this.#unknown.get(id) ?? { firstSince: now(), lastSince: now() }
+      unknown.lastSince = now()
+      if (this.#unknown.size < maxUnknown) this.#unknown.set(id, unknown)
+      return
+    }
     const at = Date.now()
-    if (user.delivery?.id === id && Math.abs(at - user.delivery.at) < aMomentMs) return false
+    if (user.delivery?.id === id && Math.abs(at - user.delivery.at) < aMomentMs) return
     user.delivery = { id, at }
     this.#noteProofTime(user, now() - deliveryLagMs, 0)
-    return true
+    this.problems.removeUser(user.username, ['RECEIVER_SUSPECTED'])
+    const { provenAt = 0, restores = 0 } = user.record ?? {}
+    // Other processes must learn of a proof before their own is due.
+    const isOld = at - deliveryLagMs - provenAt >= this.options.sweepIntervalMs / 2
+    if (restores > 0 || isOld) this.markDue(user)
+  }
+
+  /** Reports unknown subscriptions. @param areRecordsRead - while they are not, every new subscription is unknown */
+  reportStrays(areRecordsRead: boolean): void {
+    // Every record was read in this time: another process may have made the subscription. Late deliveries of a subscription
+    // that was replaced end sooner.
+    const patienceMs = this.options.sweepIntervalMs * (1 + jitter)
+    for (const [id, unknown] of this.#unknown) {
+      if (!areRecordsRead) unknown.firstSince = now()
+      if (this.#byId.has(id) || now() - unknown.lastSince > unknownMemoryMs) {
+        this.#unknown.delete(id)
+        this.problems.resolve('STRAY', id)
+      } else if (unknown.lastSince - unknown.firstSince >= patienceMs) {
+        this.problems.begin('STRAY', strayMessage(id), { about: id, subscriptionId: id })
+      }
+    }
   }
 
   /** The user is due again earlier in the process that is to be the first to prove the user, and later in the others. */
@@ -249,8 +289,12 @@ export class Users {
     if (since <= user.proofSince) return
     const later = spread && (this.processes.isFirstFor(user.username) ? -spread : spread) * Math.random()
     user.proofSince = since
-    user.proofDueFrom = since + this.sweepIntervalMs * (1 + later)
+    user.proofDueFrom = since + this.options.sweepIntervalMs * (1 + later)
   }
 }
 
 const collisionMessage = 'Another process is working on this user. Sweep again in two minutes.'
+const strayMessage = (id: number) =>
+  `Deliveries arrive of subscription ${id}, which this keeper does not know: it may have lost the answer or the data of its store. ` +
+  `If no other program needs the subscription, call \`client.unsubscribe(${id})\` and then \`sweep()\`. ` +
+  'If several keepers share this receiver, set `reportStrays: false`.'

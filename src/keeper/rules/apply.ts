@@ -1,7 +1,7 @@
 /** What a reply of the service means for the record and the routes. A pure rule. */
 import type { Operation } from '../../shared/routes.js'
 import type { KeeperGap } from '../types.js'
-import { type Facts, hasFormerNames, type Learnt, type PlannedRequest } from './decide.js'
+import { type Facts, type Findings, hasFormerNames, type PlannedRequest } from './decide.js'
 import { nextCount, type UserRecord, union } from './record.js'
 
 /**
@@ -20,7 +20,7 @@ export interface Answered<Request = PlannedRequest> {
   readonly reply: Reply
   readonly sentAt: number
   readonly answeredAt: number
-  readonly learnt: Learnt
+  readonly findings: Findings
   readonly facts: Facts
 }
 
@@ -29,7 +29,7 @@ type AnsweredCreate = Answered<Extract<PlannedRequest, { spec: string }>>
 export interface Applied {
   /** The record without a claim. */
   readonly record: UserRecord
-  readonly learnt: Learnt
+  readonly findings: Findings
   /** What the reply proves: the subscription's id, or only its existence. */
   readonly proven?: 'id' | 'existence'
   /** Whether a user was subscribed for the first time. */
@@ -57,7 +57,7 @@ export function apply(record: UserRecord, answered: Answered): Applied {
       // What may have been created before may have ended before this request.
       const provenAt = record.provenAt ?? (record.idUnsure ? undefined : answered.sentAt)
       const tried = { ...replaced(record, answered), id: undefined, spec: request.spec }
-      return { record: { ...tried, idUnsure: true, provenAt }, learnt: taken({ ...answered, request }) }
+      return { record: { ...tried, idUnsure: true, provenAt }, findings: taken({ ...answered, request }) }
     }
     default:
       return inTheWay(record, { ...answered, request })
@@ -65,83 +65,83 @@ export function apply(record: UserRecord, answered: Answered): Applied {
 }
 
 function applyById(record: UserRecord, kind: Operation, answered: Answered): Applied {
-  const { facts, learnt, reply, sentAt } = answered
+  const { facts, findings, reply, sentAt } = answered
   switch (reply.kind) {
     case 'ok': {
       if (kind === 'update') {
         const names = union(record.names, facts.names)
         const updated = { ...record, ...sure, names, generation: facts.generation, provenAt: sentAt }
-        return { record: updated, learnt: {}, proven: 'id', confirms: kind }
+        return { record: updated, findings: {}, proven: 'id', confirms: kind }
       }
       // The first 2xx of a route that ends nothing looks the same: a create shows whether the subscription has ended.
-      if (!facts.isUnsubscribeConfirmed && !learnt.isIdNew)
-        return { record: { ...record, endedByUs: true }, learnt: { seemsEnded: true } }
-      return { record: { ...record, id: undefined, endedByUs: true }, learnt: {}, confirms: kind }
+      if (!facts.isUnsubscribeConfirmed && !findings.isIdNew)
+        return { record: { ...record, endedByUs: true }, findings: { seemsEnded: true } }
+      return { record: { ...record, id: undefined, endedByUs: true }, findings: {}, confirms: kind }
     }
     case 'gone': {
       // After an unsubscribe the gap is reported when the user is subscribed again.
       const ended = { ...record, id: undefined }
-      return { record: kind === 'update' ? ended : { ...ended, endedByUs: true }, learnt: {} }
+      return { record: kind === 'update' ? ended : { ...ended, endedByUs: true }, findings: {} }
     }
     case 'no-route':
-      return { record, learnt: { ...learnt, inconclusive: kind }, refutes: kind }
+      return { record, findings: { ...findings, inconclusive: kind }, refutes: kind }
     case 'unclear':
-      if (learnt.isIdNew) return { record, learnt, isRefused: true }
-      return { record, learnt: { ...learnt, inconclusive: kind, isRefused: true } }
+      if (findings.isIdNew) return { record, findings, isRefused: true }
+      return { record, findings: { ...findings, inconclusive: kind, isRefused: true } }
     default:
       // Only an id that the service gave just now cannot be out of date.
-      if (learnt.isIdNew) return { record, learnt: {}, refutes: kind }
-      return { record, learnt: { ...learnt, inconclusive: kind } }
+      if (findings.isIdNew) return { record, findings: {}, refutes: kind }
+      return { record, findings: { ...findings, inconclusive: kind } }
   }
 }
 
 /** 409 to a create. */
 function inTheWay(record: UserRecord, answered: AnsweredCreate): Applied {
-  const { request, facts, learnt, sentAt } = answered
+  const { request, facts, findings, sentAt } = answered
   const found = taken(answered)
   // A recreate replaces an identical subscription: after a 409 none of ours exists.
   if (request.kind === 'recreate')
-    return { record: { ...replaced(record, answered), id: undefined, idUnsure: undefined }, learnt: found }
-  if (record.id === undefined || record.idUnsure) return { record, learnt: found }
-  const { inconclusive, isRefused, seemsEnded } = learnt
+    return { record: { ...replaced(record, answered), id: undefined, idUnsure: undefined }, findings: found }
+  if (record.id === undefined || record.idUnsure) return { record, findings: found }
+  const { inconclusive, isRefused, seemsEnded } = findings
   // The gap of a spec that is no longer wanted begins with the last proof before.
   const provenAt = request.spec === facts.spec ? { provenAt: sentAt } : {}
   const known = {
     record: { ...record, endedByUs: undefined, ...provenAt },
-    learnt: found,
+    findings: found,
     proven: 'existence',
   } as const
-  if (seemsEnded) return { ...known, learnt: {}, refutes: 'unsubscribe' }
+  if (seemsEnded) return { ...known, findings: {}, refutes: 'unsubscribe' }
   if (inconclusive === undefined || !facts.mayUpdate) return known
   if (isRefused) return { ...known, isRefused }
   // The update has not found a subscription that exists.
   if (facts.isIdKnown) return { ...known, refutes: inconclusive }
-  return { record: { ...record, idUnsure: true }, learnt: found }
+  return { record: { ...record, idUnsure: true }, findings: found }
 }
 
 /** A new subscription: the user's first, one made only to be ended, or the end of a gap. */
 function created(before: UserRecord, answered: AnsweredCreate, id: number): Applied {
-  const { answeredAt, request, facts, learnt, sentAt } = answered
-  const { inconclusive, seemsEnded } = learnt
+  const { answeredAt, request, facts, findings, sentAt } = answered
+  const { inconclusive, seemsEnded } = findings
   const record = replaced(before, answered)
   const { provenAt, restoredCount, restores, username } = record
   const known = { id, spec: request.spec, names: facts.names, generation: facts.generation, provenAt: sentAt }
   const made = { ...record, ...sure, ...known }
-  const findings = {
-    learnt: { isIdNew: true, inconclusive },
+  const outcome = {
+    findings: { isIdNew: true, inconclusive },
     ...(seemsEnded && { confirms: 'unsubscribe' as const }),
   }
   // The gap of a user who comes back begins with the last proof before.
-  if (!facts.isWanted) return { ...findings, record: { ...made, provenAt } }
+  if (!facts.isWanted) return { ...outcome, record: { ...made, provenAt } }
   const isFirst = provenAt === undefined && !record.idUnsure && request.kind === 'create'
-  if (isFirst) return { ...findings, record: made, proven: 'id', isCreated: true }
+  if (isFirst) return { ...outcome, record: made, proven: 'id', isCreated: true }
   const cause = causeOf(record, answered)
   const lastProvenAt = provenAt !== undefined && provenAt <= answeredAt ? provenAt : undefined
   const gap = { username, subscriptionId: id, lastProvenAt, restoredAt: answeredAt, cause }
   const counted = { ...made, restoredCount: nextCount(restoredCount) }
   const restored =
     cause === 'ended' ? { ...counted, restores: nextCount(restores), restoredAt: answeredAt } : counted
-  return { ...findings, record: restored, proven: 'id', gap }
+  return { ...outcome, record: restored, proven: 'id', gap }
 }
 
 function causeOf(record: UserRecord, { request, facts }: AnsweredCreate): KeeperGap['cause'] {
@@ -155,6 +155,6 @@ function replaced(record: UserRecord, { request, reply, answeredAt }: Answered):
   return usesUpTheDay ? { ...record, replacedAt: answeredAt } : record
 }
 
-function taken({ request, facts, learnt }: AnsweredCreate): Learnt {
-  return request.spec === facts.spec ? { ...learnt, isTaken: true } : learnt
+function taken({ request, facts, findings }: AnsweredCreate): Findings {
+  return request.spec === facts.spec ? { ...findings, isTaken: true } : findings
 }

@@ -21,8 +21,8 @@ export function isRequest(step: Decision): step is PlannedRequest {
   return 'spec' in step || 'id' in step
 }
 
-/** Findings of this reconciliation that no record has. */
-export interface Learnt {
+/** What the answers of this reconciliation have shown, and no record has. */
+export interface Findings {
   /** A create of the wanted spec was answered 409 or unreadably: a subscription exists. */
   readonly isTaken?: boolean
   /** The kind of a request with an id that was refused, or answered 404 on an unconfirmed route. */
@@ -62,10 +62,10 @@ export interface Facts {
   readonly at: number
 }
 
-export function decide(record: UserRecord, learnt: Learnt, facts: Facts): Decision {
+export function decide(record: UserRecord, findings: Findings, facts: Facts): Decision {
   const { conflictAt, generation, id, endedByUs, idUnsure, spec } = record
   const isOutdated = spec !== facts.spec && mayBeOurs(record, facts)
-  if (!facts.isWanted || isOutdated) return end(record, learnt, facts)
+  if (!facts.isWanted || isOutdated) return end(record, findings, facts)
 
   const recreate = { kind: 'recreate', spec: facts.spec } as const
   const recreateOrConflict = mayReplace(record, facts) ? recreate : ({ kind: 'conflict' } as const)
@@ -74,19 +74,19 @@ export function decide(record: UserRecord, learnt: Learnt, facts: Facts): Decisi
   const createOrWait =
     mayRestore || endedByUs ? ({ kind: 'create', spec: facts.spec } as const) : ({ kind: 'waiting' } as const)
   if (id === undefined) {
-    if (learnt.isTaken) return recreateOrConflict
+    if (findings.isTaken) return recreateOrConflict
     return conflictAt !== undefined && !facts.wantsProof ? { kind: 'conflict' } : createOrWait
   }
 
-  const isOpen = learnt.inconclusive !== undefined
+  const isOpen = findings.inconclusive !== undefined
   // A 404 for an id that the service gave just now shows that the route is wrong.
-  const mayUpdate = facts.mayUpdate && (!isOpen || learnt.isIdNew)
+  const mayUpdate = facts.mayUpdate && (!isOpen || findings.isIdNew)
   const update = { kind: 'update', id } as const
   if (hasFormerNames(record, facts)) return recreate
   if (mayUpdate && (isOpen || idUnsure || generation !== facts.generation)) return update
-  if (idUnsure) return learnt.isTaken ? recreateOrConflict : createOrWait
+  if (idUnsure) return findings.isTaken ? recreateOrConflict : createOrWait
   // An id that the service gave just now needs no proof.
-  if (isOpen && !learnt.isTaken && !learnt.isIdNew) return createOrWait
+  if (isOpen && !findings.isTaken && !findings.isIdNew) return createOrWait
   if (!facts.wantsProof && !endedByUs) return { kind: 'done' }
   // An update restores nothing, so it need not wait.
   const wantsUpdate = facts.wantsProofById || !facts.isIdKnown || !mayRestore
@@ -94,7 +94,7 @@ export function decide(record: UserRecord, learnt: Learnt, facts: Facts): Decisi
 }
 
 /** An unwanted subscription is ended; first its id is learnt, if it is unsure. */
-function end(record: UserRecord, { inconclusive, isIdNew, seemsEnded }: Learnt, facts: Facts): Decision {
+function end(record: UserRecord, { inconclusive, isIdNew, seemsEnded }: Findings, facts: Facts): Decision {
   const { id, idUnsure, spec } = record
   if (!mayBeOurs(record, facts)) return { kind: 'forget' }
   if (!facts.mayUnsubscribe) return { kind: 'blocked' }

@@ -1,7 +1,7 @@
 /** What an answer means, as one table. */
 import { describe, expect, test } from 'vitest'
 import { type Applied, apply, type Reply } from '../../../src/keeper/rules/apply.js'
-import type { Facts, Learnt, PlannedRequest } from '../../../src/keeper/rules/decide.js'
+import type { Facts, Findings, PlannedRequest } from '../../../src/keeper/rules/decide.js'
 import type { UserRecord } from '../../../src/keeper/rules/record.js'
 import { create, createOld, facts, fresh, old, recreate, recreateOld, unsubscribe, update } from './facts.js'
 
@@ -18,14 +18,14 @@ function applied(
   request: PlannedRequest,
   reply: Reply,
   others: Partial<Facts> = {},
-  learnt: Learnt = {},
+  findings: Findings = {},
 ): Applied {
   return apply(record, {
     request,
     reply,
     sentAt: 100,
     answeredAt: 101,
-    learnt,
+    findings,
     facts: { ...facts, ...others },
   })
 }
@@ -39,7 +39,7 @@ const made = { ...fresh, id: 9, names: ['token'], generation: 7, provenAt: 100 }
 const unsure = { ...kept, idUnsure: true } as const
 const outdated = { ...kept, spec: old }
 const exists = { proven: 'existence' } as const
-const taken = { learnt: { isTaken: true } }
+const taken = { findings: { isTaken: true } }
 
 type Row = [string, UserRecord, PlannedRequest, Reply, UserRecord, Partial<Applied>?]
 
@@ -98,7 +98,7 @@ describe('the record after', () => {
     const { isCreated, gap, confirms, ...result } = applied(before, request, answer)
     expect(result).toEqual({
       record,
-      learnt: answer.kind === 'created' ? { isIdNew: true } : {},
+      findings: answer.kind === 'created' ? { isIdNew: true } : {},
       ...findings,
     })
     expect(confirms).toBe(answer.kind === 'ok' ? request.kind : undefined)
@@ -107,13 +107,16 @@ describe('the record after', () => {
   })
 
   test.each([update, unsubscribe])('404 on a route that is not proven is as before', (request) => {
-    expect(applied(kept, request, notFound)).toEqual({ record: kept, learnt: { inconclusive: request.kind } })
+    expect(applied(kept, request, notFound)).toEqual({
+      record: kept,
+      findings: { inconclusive: request.kind },
+    })
   })
 
   test('a create for a user who is not wanted, which is ended next, is known, and proves nothing', () => {
     expect(applied({ ...kept, endedByUs: true }, create, created, { isWanted: false })).toEqual({
       record: { ...kept, id: 9, generation: 7 },
-      learnt: { isIdNew: true },
+      findings: { isIdNew: true },
     })
   })
 })
@@ -125,13 +128,13 @@ describe('the route after', () => {
   test.each([update, unsubscribe])('404 for an id that the service gave just now is wrong', (request) => {
     expect(applied(kept, request, notFound, {}, recent)).toEqual({
       record: kept,
-      learnt: {},
+      findings: {},
       refutes: request.kind,
     })
   })
 
   test('405 is wrong', () => {
-    const expected = { record: kept, learnt: { inconclusive: 'update' }, refutes: 'update' }
+    const expected = { record: kept, findings: { inconclusive: 'update' }, refutes: 'update' }
     expect(applied(kept, update, { kind: 'no-route' })).toEqual(expected)
   })
 
@@ -144,9 +147,15 @@ describe('the route after', () => {
 
   test('the same with an id of the store is open: the subscription may have another id', () => {
     const result = applied(kept, create, conflict, { isIdKnown: false }, test404)
-    const learnt = { ...test404, isTaken: true }
-    expect(result).toEqual({ record: { ...kept, idUnsure: true }, learnt })
-    const { learnt: next } = applied(result.record, recreate, created, { isIdKnown: false }, result.learnt)
+    const findings = { ...test404, isTaken: true }
+    expect(result).toEqual({ record: { ...kept, idUnsure: true }, findings })
+    const { findings: next } = applied(
+      result.record,
+      recreate,
+      created,
+      { isIdKnown: false },
+      result.findings,
+    )
     expect(next).toEqual({ isIdNew: true, inconclusive: 'update' })
   })
 
@@ -155,17 +164,21 @@ describe('the route after', () => {
     const { record, ...open } = applied(kept, unsubscribe, ok, unproven)
     expect({ record, ...open }).toEqual({
       record: { ...kept, endedByUs: true },
-      learnt: { seemsEnded: true },
+      findings: { seemsEnded: true },
     })
-    expect(applied(record, create, created, unproven, open.learnt)).toMatchObject({ confirms: 'unsubscribe' })
-    expect(applied(record, create, conflict, unproven, open.learnt)).toMatchObject({ refutes: 'unsubscribe' })
+    expect(applied(record, create, created, unproven, open.findings)).toMatchObject({
+      confirms: 'unsubscribe',
+    })
+    expect(applied(record, create, conflict, unproven, open.findings)).toMatchObject({
+      refutes: 'unsubscribe',
+    })
     expect(applied(kept, unsubscribe, ok, unproven, recent)).toMatchObject({ confirms: 'unsubscribe' })
   })
 
   test('a refused call with an id is right, and the call has failed if the subscription exists', () => {
     const refused = { kind: 'unclear' } as const
-    const { learnt } = applied(kept, update, refused)
-    expect(applied(kept, create, conflict, {}, learnt)).toMatchObject({
+    const { findings } = applied(kept, update, refused)
+    expect(applied(kept, create, conflict, {}, findings)).toMatchObject({
       isRefused: true,
       proven: 'existence',
     })

@@ -1,6 +1,6 @@
 /** What is to be done next, as one table. */
 import { expect, test } from 'vitest'
-import { decide, type Facts, type Learnt } from '../../../src/keeper/rules/decide.js'
+import { decide, type Facts, type Findings } from '../../../src/keeper/rules/decide.js'
 import type { UserRecord } from '../../../src/keeper/rules/record.js'
 import { create, day, facts, fresh, old, recreate, recreateOld, unsubscribe, update } from './facts.js'
 
@@ -27,7 +27,7 @@ const conflict = { kind: 'conflict' }
 const forget = { kind: 'forget' }
 const blocked = { kind: 'blocked' }
 
-type Row = [string, Partial<UserRecord>, Learnt, Partial<Facts>, object]
+type Row = [string, Partial<UserRecord>, Findings, Partial<Facts>, object]
 
 const wantedRows: Row[] = [
   ['new: create', { ...fresh, id }, {}, {}, create],
@@ -89,12 +89,12 @@ const endRows: Row[] = [
   ['the route is wrong, nothing exists', { id }, {}, noUnsubscribe, forget],
 ]
 
-test.each(wantedRows)('a user who is wanted: %s', (_what, change, learnt, others, step) => {
-  expect(decide({ ...kept, ...change }, learnt, { ...facts, ...others })).toEqual(step)
+test.each(wantedRows)('a user who is wanted: %s', (_what, change, findings, others, step) => {
+  expect(decide({ ...kept, ...change }, findings, { ...facts, ...others })).toEqual(step)
 })
 
-test.each(endRows)('a user who is not wanted: %s', (_what, change, learnt, others, step) => {
-  expect(decide({ ...kept, ...change }, learnt, { ...facts, isWanted: false, ...others })).toEqual(step)
+test.each(endRows)('a user who is not wanted: %s', (_what, change, findings, others, step) => {
+  expect(decide({ ...kept, ...change }, findings, { ...facts, isWanted: false, ...others })).toEqual(step)
 })
 
 test.each([
