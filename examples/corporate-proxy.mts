@@ -1,7 +1,7 @@
 /**
  * Reaches a service through a proxy, with a certificate of a private authority.
  *
- *     npm install notification-subscriber tsx
+ *     npm install ./notification-subscriber-*.tgz tsx
  *     npx tsx corporate-proxy.mts
  *
  * Here proxy and service run in this program. In production the proxy comes from the environment:

@@ -1,7 +1,7 @@
 /**
  * Metrics for Prometheus: a logger that counts events, and gauges that are read at each scrape.
  *
- *     npm install notification-subscriber prom-client tsx
+ *     npm install ./notification-subscriber-*.tgz prom-client tsx
  *     npx tsx metrics-prometheus.mts
  */
 import { randomBytes } from 'node:crypto'

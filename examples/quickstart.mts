@@ -2,7 +2,7 @@
  * The whole story in one script, on the emulator: token, subscription, notification, conflict, unsubscribe.
  * It needs no account and no network.
  *
- *     npm install notification-subscriber tsx
+ *     npm install ./notification-subscriber-*.tgz tsx
  *     npx tsx quickstart.mts
  */
 import { randomBytes } from 'node:crypto'

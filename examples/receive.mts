@@ -1,7 +1,7 @@
 /**
  * Receives notifications in plain Node.js, and reports every loss.
  *
- *     npm install notification-subscriber tsx
+ *     npm install ./notification-subscriber-*.tgz tsx
  *     npx tsx receive.mts
  */
 import { randomBytes } from 'node:crypto'
@@ -21,10 +21,11 @@ const receiver = new DeliveryReceiver({ secrets: { token } })
   .onAny(({ id, type }) => console.log(`Notification ${id}: ${type}`))
 
 const handleCallback = toNodeHandler(receiver)
-const server = createServer((request, response) => {
+// Connections stay open for longer than a load balancer keeps them, or some callbacks fail.
+const server = createServer({ keepAliveTimeout: 65_000 }, (request, response) => {
   if (request.url?.startsWith('/notifications')) handleCallback(request, response)
   else response.writeHead(404).end()
-}).listen(Number(port), '127.0.0.1')
+}).listen(Number(port), '127.0.0.1') // in a container on every address: without the second argument
 await once(server, 'listening')
 console.log(
   `Listening on http://127.0.0.1:${port}/notifications. Next, in another terminal, post a sample delivery:`,

@@ -2,7 +2,7 @@
  * Rotates the token of callbacks in three deployments, while callbacks arrive. In each one, an old process runs beside a new one
  * for a while, and no callback is refused. Plays it on the emulator, and ends by itself.
  *
- *     npm install notification-subscriber tsx
+ *     npm install ./notification-subscriber-*.tgz tsx
  *     npx tsx rotate-callback-token.mts
  */
 import { randomBytes } from 'node:crypto'

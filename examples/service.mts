@@ -2,7 +2,7 @@
  * A whole service: keeps a roster of users subscribed, and loses no notification that was answered. With the account in
  * NOTIFICATION_BASE_URL and the variables beside it (docs/client.md, Environment variables), else on the emulator.
  *
- *     npm install notification-subscriber ioredis tsx
+ *     npm install ./notification-subscriber-*.tgz ioredis tsx
  *     npx tsx service.mts
  *
  * In production it also needs CALLBACK_URL, CALLBACK_TOKEN and REDIS_URL, the same ones in all processes, and a proxy in
@@ -60,7 +60,8 @@ const receiver = new DeliveryReceiver({ secrets: { token }, onInvalid: spool.kee
   .onAny(keeper.observe)
 
 const handleCallback = toNodeHandler(receiver)
-const server = createServer((request, response) => {
+// Connections stay open for longer than a load balancer keeps them, or some callbacks fail.
+const server = createServer({ keepAliveTimeout: 65_000 }, (request, response) => {
   if (request.url?.startsWith('/notifications')) handleCallback(request, response)
   // The process is ready, because the spool is open. Never ask the keeper here: without callbacks subscriptions end.
   else if (request.url === '/livez' || request.url === '/readyz') response.writeHead(200).end()
@@ -72,7 +73,6 @@ const server = createServer((request, response) => {
     response.end(JSON.stringify({ counts, problems: shown, waiting: spool.size }))
   } else response.writeHead(404).end()
 }).listen(Number(port), emulator && '127.0.0.1') // in production on every address
-server.keepAliveTimeout = 65_000 // longer than the load balancer's, or some callbacks meet a closed connection
 await once(server, 'listening')
 console.log(`Listening on http://127.0.0.1:${port}, for ${emulator ? 'an emulator' : 'your service'}.`)
 

@@ -2,7 +2,7 @@
  * Loses no notification that was answered, on one machine: each is on the disk before its callback is answered, and
  * leaves the disk when the work is done.
  *
- *     npm install notification-subscriber tsx
+ *     npm install ./notification-subscriber-*.tgz tsx
  *     npx tsx spool-and-work.mts
  */
 import { randomBytes } from 'node:crypto'
@@ -29,7 +29,9 @@ async function work({ subscriptionId, notification }: Delivery): Promise<void> {
 const spool = await DeliverySpool.open({ path, deliver: work })
 const receiver = new DeliveryReceiver({ secrets: { token }, onInvalid: spool.keepInvalid }).onAny(spool.keep)
 
-const server = createServer(toNodeHandler(receiver)).listen(Number(port), '127.0.0.1')
+// Connections stay open for longer than a load balancer keeps them, or some callbacks fail.
+const server = createServer({ keepAliveTimeout: 65_000 }, toNodeHandler(receiver))
+server.listen(Number(port), '127.0.0.1') // in a container on every address: without the second argument
 await once(server, 'listening')
 console.log(`Listening on http://127.0.0.1:${port}, with ${spool.size} deliveries of an earlier run.`)
 console.log('Next, in another terminal, post a sample delivery:')

@@ -1,7 +1,7 @@
 /**
  * Does the work that `spool-to-bullmq.mts` puts into the queue; run as many as you like.
  *
- *     npm install notification-subscriber bullmq ioredis tsx
+ *     npm install ./notification-subscriber-*.tgz bullmq ioredis tsx
  *     npx tsx spool-to-bullmq-worker.mts
  *
  * Needs Redis, at redis://127.0.0.1:6379 or at REDIS_URL.

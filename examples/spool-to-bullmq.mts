@@ -3,7 +3,7 @@
  * before its callback is answered, and adds it to a BullMQ queue as soon as Redis is up. `spool-to-bullmq-worker.mts`
  * does the work. How to set up Redis: docs/spool.md, BullMQ on Redis.
  *
- *     npm install notification-subscriber bullmq ioredis tsx
+ *     npm install ./notification-subscriber-*.tgz bullmq ioredis tsx
  *     npx tsx spool-to-bullmq.mts
  *
  * Needs Redis, at redis://127.0.0.1:6379 or at REDIS_URL.
@@ -62,8 +62,10 @@ const receiver = new DeliveryReceiver({
   onError: (error, { id }) => console.error(`Not kept: ${id}`, error),
 }).onAny(spool.keep)
 
-// Behind a proxy that terminates TLS: the service calls https: addresses only.
-const server = createServer(toNodeHandler(receiver)).listen(Number(PORT), '127.0.0.1')
+// Behind a proxy that terminates TLS: the service calls https: addresses only. Connections stay open for longer than a load
+// balancer keeps them, or some callbacks fail.
+const server = createServer({ keepAliveTimeout: 65_000 }, toNodeHandler(receiver))
+server.listen(Number(PORT), '127.0.0.1') // in a container on every address: without the second argument
 await once(server, 'listening')
 // A signal may come twice, as npx passes it on: `once` would let the second one end the process.
 const stopping = new Promise((resolve) => process.on('SIGINT', resolve).on('SIGTERM', resolve))

@@ -1,7 +1,7 @@
 /**
  * Subscribes to the notifications of a user, and unsubscribes.
  *
- *     npm install notification-subscriber tsx
+ *     npm install ./notification-subscriber-*.tgz tsx
  *     npx tsx subscribe-and-unsubscribe.mts
  *
  * On the emulator; with your account in .env (docs/client.md, Environment variables): `npx tsx --env-file=.env …`
@@ -36,8 +36,6 @@ try {
   console.log(`Unsubscribed ${subscriptionId}. Next: receive notifications with receive.mts`)
 } catch (error) {
   if (!(error instanceof SubscriptionConflictError)) throw error
-  console.error(
-    `${error.message} Next: create it with \`recreateIfExists: true\`, which replaces the existing one.`,
-  )
+  console.error(error.message) // It says what to do.
   process.exitCode = 1
 }

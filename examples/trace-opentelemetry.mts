@@ -1,7 +1,7 @@
 /**
  * Spans of OpenTelemetry from the tracing channels of this package.
  *
- *     npm install notification-subscriber @opentelemetry/api @opentelemetry/sdk-trace-node tsx
+ *     npm install ./notification-subscriber-*.tgz @opentelemetry/api @opentelemetry/sdk-trace-node tsx
  *     npx tsx trace-opentelemetry.mts
  */
 import { AsyncLocalStorage } from 'node:async_hooks'

@@ -1,7 +1,7 @@
 /**
  * Validates webhook bodies in a handler of your own: no receiver, no client.
  *
- *     npm install notification-subscriber tsx
+ *     npm install ./notification-subscriber-*.tgz tsx
  *     npx tsx validate-only.mts
  */
 import { randomBytes } from 'node:crypto'
@@ -13,7 +13,8 @@ import { safeParseDelivery, sampleDelivery, verifySecrets } from 'notification-s
 // The secret that callbacks bring as a header: in production the same after each start.
 const { CALLBACK_TOKEN: token = randomBytes(24).toString('base64url'), PORT: port = '3000' } = process.env
 
-const server = createServer(async (request, response) => {
+// Connections stay open for longer than a load balancer keeps them, or some callbacks fail.
+const server = createServer({ keepAliveTimeout: 65_000 }, async (request, response) => {
   if (!verifySecrets(request.headers, { token })) {
     response.writeHead(401).end()
     return
