@@ -21,7 +21,7 @@ test('the old subscription is found and ended, and the keeper subscribes each of
   await using files = await temporaryFolder()
   const variables = await environmentOf(emulator, files.path)
   const runCommand = async (line: string) => {
-    const args = line.replace('--dotenv .env ', '').split(' ').slice(3)
+    const [, , , ...args] = line.replace('--dotenv .env ', '').split(/[\s\\]+/)
     const env = environmentWith({ ...variables, CALLBACK_TOKEN: 'token-of-the-migration' })
     const cli = join(root, 'dist/cli/index.js')
     return (await promisify(execFile)(process.execPath, [cli, ...args], { env })).stdout
