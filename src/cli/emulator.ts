@@ -1,5 +1,6 @@
 /** `notification-subscriber emulator`: runs the emulator until a signal ends it. */
 import { randomBytes } from 'node:crypto'
+import { resolve } from 'node:path'
 import { areReusable } from '../emulator/https/certificate.js'
 import { serverAt } from '../emulator/page/identity.js'
 import { clientVariables } from '../emulator/words.js'
@@ -47,7 +48,7 @@ export async function emulate(flags: EmulatorFlags, { terminal }: CommandContext
   const port = Number(new URL(baseUrl).port)
   const kept = { port, clientSecret, password, callbackToken, tls, ca, pageUrl }
   const isReadable = await saveState(folder, kept, { ...clientVariables(emulator, caFile), ...own })
-  const addresses = { baseUrl, authUrl, domain, pageUrl, caFile, envFile }
+  const addresses = { baseUrl, authUrl, domain, pageUrl, caFile, envFile: resolve(envFile) }
   terminal.event('listening', { ...addresses, clientId, clientSecret, callbackToken })
   const running = terminal.paint('bold', `The emulator is running at ${baseUrl}`)
   terminal.line(`${running}, and wrote ${envFile}. Next: node --env-file=${envFile} app.mjs`)

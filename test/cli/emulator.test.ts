@@ -1,5 +1,5 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { parseEnv } from 'node:util'
 import { NotificationClient } from 'notification-subscriber'
 import { startEmulator } from 'notification-subscriber/emulator'
@@ -58,7 +58,7 @@ test('writes the variables for an app, says what comes next, prints a line for e
 test('a second one in the folder is refused, and the next after a kill has port, credentials and certificate of the last', async ({
   path,
 }) => {
-  const first = await start(['emulator', '--json', '--state', path])
+  const first = await start(['emulator', '--json', '--state', relative('', path)])
   const { pageUrl, ...addresses } = JSON.parse(await first.line(/"listening"/))
   const second = await call(['emulator', '--state', path, '--port', '0'])
   expect(second).toEqual({
