@@ -1,46 +1,39 @@
-import type {
-  CreateSubscriptionInput,
-  createSubscriptionInputSchema,
-  NotificationClient,
-  NotificationClientOptions,
-  SubscriptionConflictError,
+import {
+  type ApiError,
+  type CreateSubscriptionInput,
+  type createSubscriptionInputSchema,
+  NotificationError,
+  type SubscriptionConflictError,
+  type SubscriptionRequestSummary,
 } from 'notification-subscriber'
-import type { Agent } from 'undici'
 import { expectTypeOf, test } from 'vitest'
 import type { z } from 'zod'
 
-declare const client: NotificationClient
-
-test('the input type', () => {
+test('the input of a create takes documented types, a list of users, and no value that is missing', () => {
   const input = { notificationTypes: ['behavioral'], usernames: ['alice'], callbackUrl: 'https://x' } as const
-  expectTypeOf(input).toExtend<CreateSubscriptionInput>()
-  expectTypeOf({
-    ...input,
-    callbackUrl: new URL('https://x'),
-    recreateIfExists: undefined,
-  }).toExtend<CreateSubscriptionInput>()
-  expectTypeOf({
-    ...input,
-    notificationTypes: ['lowEnergyAgentOpened'] as const,
-  }).not.toExtend<CreateSubscriptionInput>()
+  expectTypeOf({ ...input, recreateIfExists: undefined }).toExtend<CreateSubscriptionInput>()
+  const delivered = { ...input, notificationTypes: ['lowEnergyAgentOpened'] as const }
+  expectTypeOf(delivered).not.toExtend<CreateSubscriptionInput>()
   expectTypeOf({ ...input, parameters: { token: undefined } }).not.toExtend<CreateSubscriptionInput>()
   expectTypeOf({ ...input, usernames: 'alice' }).not.toExtend<CreateSubscriptionInput>()
   expectTypeOf<z.input<typeof createSubscriptionInputSchema>>().toEqualTypeOf<CreateSubscriptionInput>()
 })
 
-test('created discriminates the result of tryCreateSubscription', async () => {
-  const result = await client.tryCreateSubscription({ notificationTypes: [], usernames: [], callbackUrl: '' })
-  if (result.created) {
-    expectTypeOf(result.subscriptionId).toBeNumber()
-    expectTypeOf(result).not.toHaveProperty('conflict')
-  } else {
-    expectTypeOf(result.conflict).toEqualTypeOf<SubscriptionConflictError>()
+test('instanceof NotificationError, then a switch on code, narrows to the single class', () => {
+  const error: unknown = undefined
+  if (!(error instanceof NotificationError)) return
+  switch (error.code) {
+    case 'SUBSCRIPTION_CONFLICT':
+      expectTypeOf(error).toEqualTypeOf<SubscriptionConflictError>()
+      expectTypeOf(error.reason).toEqualTypeOf<'partial-overlap' | 'duplicate-or-overlap'>()
+      break
+    case 'API':
+      expectTypeOf(error.status).toBeNumber()
+      expectTypeOf(error).not.toHaveProperty('reason')
+      break
+    case 'OUTCOME_UNKNOWN':
+      expectTypeOf(error.request).toEqualTypeOf<SubscriptionRequestSummary>()
+      break
   }
-})
-
-test('common objects fit the options as they are', () => {
-  expectTypeOf<Agent>().toExtend<NonNullable<NotificationClientOptions['dispatcher']>>()
-  expectTypeOf<typeof globalThis.fetch>().toExtend<NonNullable<NotificationClientOptions['fetch']>>()
-  expectTypeOf<Console>().toExtend<NonNullable<NotificationClientOptions['logger']>>()
-  expectTypeOf<NodeJS.ProcessEnv>().toExtend<NonNullable<Parameters<typeof NotificationClient.fromEnv>[1]>>()
+  expectTypeOf<ApiError['code']>().toEqualTypeOf<'API' | 'SUBSCRIPTION_CONFLICT' | 'SUBSCRIPTION_NOT_FOUND'>()
 })

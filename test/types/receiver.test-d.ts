@@ -1,6 +1,3 @@
-import { createServer, type RequestListener } from 'node:http'
-import { createServer as createHttp2Server } from 'node:http2'
-import { createServer as createHttpsServer } from 'node:https'
 import {
   type CallbackAnswer,
   type Delivery,
@@ -12,32 +9,21 @@ import {
   type LowEnergyAgentOpenedPayload,
   type Notification,
   type NotificationHandler,
-  toNodeHandler,
+  sampleDelivery,
   toWebHandler,
 } from 'notification-subscriber/webhooks'
 import { describe, expectTypeOf, test } from 'vitest'
 import * as z from 'zod'
-
-type AnyPayload = Record<string, unknown>
 
 const secrets = { token: 'a' }
 const payloads = {
   cxScoreUpdated: z.object({ score: z.coerce.number() }),
   mine: z.object({ on: z.boolean() }),
 }
+const receiver = new DeliveryReceiver({ secrets })
 
-describe('on gives each type its payload', () => {
-  const receiver = new DeliveryReceiver({ secrets })
-
-  test('the documented one', () => {
-    receiver.on('lowEnergyAgentOpened', (notification, context) => {
-      expectTypeOf(notification).toEqualTypeOf<Notification<'lowEnergyAgentOpened'>>()
-      expectTypeOf(context.subscriptionId).toEqualTypeOf<number>()
-      expectTypeOf(context.delivery).toEqualTypeOf<Delivery>()
-    })
-  })
-
-  test('an unknown type does not compile, unless `.on<string>` takes any text', () => {
+describe('a handler', () => {
+  test('of an unknown type does not compile, unless `.on<string>` takes any text', () => {
     // @ts-expect-error It is misspelt.
     receiver.on('lowEnergyAgentOpend', () => {})
     // @ts-expect-error It is subscribed to, and not delivered: the error names what is.
@@ -47,7 +33,7 @@ describe('on gives each type its payload', () => {
     })
   })
 
-  test('a type that a function of yours takes as a type parameter', () => {
+  test('of a type that a function of yours takes as a type parameter', () => {
     function register<Type extends DocumentedNotificationType>(
       type: Type,
       handler: NotificationHandler<Type>,
@@ -57,26 +43,15 @@ describe('on gives each type its payload', () => {
     expectTypeOf(register('cxScoreUpdated', () => {})).toEqualTypeOf<DeliveryReceiver>()
   })
 
-  test('the union for all types', () => {
-    receiver.onAny((notification, context) => {
-      expectTypeOf(notification).toEqualTypeOf<Delivery['notification']>()
-      expectTypeOf(context.delivery).toEqualTypeOf<Delivery>()
-    })
-  })
-
-  test('the output of the schemas in payloads', () => {
+  test('gets the payload of its type: the output of its schema, or the documented one', () => {
     new DeliveryReceiver({ secrets, payloads })
-      .on('cxScoreUpdated', ({ payload }) => {
-        expectTypeOf(payload).toEqualTypeOf<{ score: number }>()
-      })
-      .on('mine', ({ payload }) => {
-        expectTypeOf(payload).toEqualTypeOf<{ on: boolean }>()
-      })
+      .on('cxScoreUpdated', ({ payload }) => expectTypeOf(payload).toEqualTypeOf<{ score: number }>())
+      .on('mine', ({ payload }) => expectTypeOf(payload).toEqualTypeOf<{ on: boolean }>())
       .on('lowEnergyAgentOpened', ({ payload }) => {
         expectTypeOf(payload).toEqualTypeOf<LowEnergyAgentOpenedPayload>()
       })
       .on('topicKeywordEvent', ({ payload }) => {
-        expectTypeOf(payload).toEqualTypeOf<AnyPayload>()
+        expectTypeOf(payload).toEqualTypeOf<Record<string, unknown>>()
       })
       .onAny((notification) => {
         expectTypeOf(notification).toEqualTypeOf<Notification<string, typeof payloads>>()
@@ -84,19 +59,35 @@ describe('on gives each type its payload', () => {
       })
   })
 
-  test('a handler may be asynchronous and return anything, and calls chain', () => {
-    expectTypeOf(receiver.on<string>('a', async () => 5).onAny(() => null)).toEqualTypeOf<DeliveryReceiver>()
+  test('is a function, asynchronous or not; one for a Notification takes every notification', () => {
+    const audit = async (notification: Notification) => notification.payload.anything
+    new DeliveryReceiver({ secrets, payloads }).onAny((notification) => audit(notification)).onAny(audit)
+    receiver.onAny(audit)
     // @ts-expect-error A handler is a function.
     expectTypeOf(receiver.on<string>('a', 'log')).toBeObject()
     // @ts-expect-error The callId of a lowEnergyAgentOpened is a string.
     expectTypeOf(receiver.on('lowEnergyAgentOpened', ({ payload }) => payload.callId * 2)).toBeObject()
   })
+
+  test('of a type with a schema takes a sample, with payloads and without', () => {
+    const onScore: NotificationHandler<'cxScoreUpdated', Pick<typeof payloads, 'cxScoreUpdated'>> = () => {}
+    const onMine: NotificationHandler<'mine', typeof payloads> = ({ payload }) => payload.on
+    const score = sampleDelivery('cxScoreUpdated', { payload: { score: 4.25 } })
+    onScore(score.delivery.notification, score.context)
+    const mine = sampleDelivery('mine', { payloads, payload: { on: true } })
+    onMine(mine.delivery.notification, mine.context)
+    const { payload } = sampleDelivery('cxScoreUpdated', { payloads }).delivery.notification
+    expectTypeOf(payload).toEqualTypeOf<{ score: number }>()
+    // @ts-expect-error A type that is neither documented nor in payloads.
+    sampleDelivery('mine')
+    // @ts-expect-error A field that is not documented.
+    sampleDelivery('lowEnergyAgentOpened', { payload: { user: 'bob' } })
+  })
 })
 
-describe('options', () => {
+describe('the options of a receiver', () => {
   test('demand secrets or allowUnauthenticated: true', () => {
     const options = (...values: DeliveryReceiverOptions[]) => values
-    options({ secrets: { token: ['a', 'b'] as const } }, { allowUnauthenticated: true })
     // @ts-expect-error Neither.
     options({})
     // @ts-expect-error No decision.
@@ -120,10 +111,7 @@ describe('options', () => {
     new DeliveryReceiver({
       secrets,
       payloads,
-      logger: console,
-      onInvalid: (error) => {
-        expectTypeOf(error).toEqualTypeOf<InvalidDeliveryError>()
-      },
+      onInvalid: (error) => expectTypeOf(error).toEqualTypeOf<InvalidDeliveryError>(),
       onError: (error, notification, context) => {
         expectTypeOf(error).toEqualTypeOf<unknown>()
         expectTypeOf(notification).toEqualTypeOf<Notification<string, typeof payloads>>()
@@ -134,39 +122,22 @@ describe('options', () => {
 })
 
 test('handle takes no request without headers, which carry the secret', () => {
-  const receiver = new DeliveryReceiver({ secrets })
-  expectTypeOf(
-    receiver.handle({ method: 'POST', headers: {}, body: {} }),
-  ).resolves.toEqualTypeOf<CallbackAnswer>()
+  const answer = receiver.handle({ method: 'POST', headers: {}, body: {} })
+  expectTypeOf(answer).resolves.toEqualTypeOf<CallbackAnswer>()
   // @ts-expect-error The headers are missing.
   expectTypeOf(receiver.handle({ method: 'POST', body: '' })).toBeObject()
 })
 
-describe('the adapters fit their frameworks', () => {
-  const receiver = new DeliveryReceiver({ secrets, payloads })
-
-  test('servers of Node.js', () => {
-    const handler = toNodeHandler(receiver)
-    expectTypeOf(createServer).toBeCallableWith(handler)
-    expectTypeOf(createHttpsServer).toBeCallableWith({}, handler)
-    expectTypeOf(createHttp2Server).toBeCallableWith(handler)
-    // The shape of a middleware of Express, Connect and NestJS.
-    type Middleware = (...args: [...Parameters<RequestListener>, next: (error?: unknown) => void]) => void
-    expectTypeOf(handler).toExtend<Middleware>()
+test('a web handler takes what its waitUntil takes', () => {
+  type Handler<Args extends unknown[] = []> = (request: Request, ...args: Args) => Promise<Response>
+  expectTypeOf(toWebHandler(receiver)).toEqualTypeOf<Handler>()
+  const vercel = (_promise: Promise<unknown>) => {}
+  expectTypeOf(toWebHandler(receiver, { waitUntil: vercel })).toEqualTypeOf<Handler>()
+  interface Context {
+    waitUntil(promise: Promise<unknown>): void
+  }
+  const worker = toWebHandler(receiver, {
+    waitUntil: (promise, _env: object, context: Context) => context.waitUntil(promise),
   })
-
-  test('servers of the web', () => {
-    expectTypeOf(toWebHandler(receiver)).toEqualTypeOf<(request: Request) => Promise<Response>>()
-    const vercel = (_promise: Promise<unknown>) => {}
-    expectTypeOf(toWebHandler(receiver, { waitUntil: vercel })).toEqualTypeOf<
-      (request: Request) => Promise<Response>
-    >()
-    interface Context {
-      waitUntil(promise: Promise<unknown>): void
-    }
-    const worker = toWebHandler(receiver, {
-      waitUntil: (promise, _env: object, context: Context) => context.waitUntil(promise),
-    })
-    expectTypeOf(worker).toExtend<(request: Request, env: object, context: Context) => Promise<Response>>()
-  })
+  expectTypeOf(worker).toExtend<Handler<[env: object, context: Context]>>()
 })
