@@ -16,8 +16,3 @@ export function fastTime(clockStartedAt: number, at: number): number {
 export function fastMs(ms: number): number {
   return ms / timesFaster
 }
-
-/** What our clock shows when those clocks show `at`. */
-export function slowTime(clockStartedAt: number, at: number): number {
-  return clockStartedAt + fastMs(at - clockStartedAt)
-}
