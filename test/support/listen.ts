@@ -1,7 +1,8 @@
 /** Servers of Node.js on loopback. */
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
-import type { Server as HttpServer } from 'node:http'
+import { Server as HttpServer } from 'node:http'
+import { Server as HttpsServer } from 'node:https'
 import { createServer, type Server } from 'node:net'
 
 /** Starts a server on a free port of 127.0.0.1, and resolves with the port. */
@@ -14,14 +15,14 @@ export async function listen(server: Server): Promise<number> {
 }
 
 /** Starts a server on a free port of 127.0.0.1; where it goes out of scope, it ends with all of its connections. */
-export async function serving(server: HttpServer) {
+export async function serving(server: Server) {
   const port = await listen(server)
   return {
     ...{ host: `127.0.0.1:${port}`, port },
     async [Symbol.asyncDispose](): Promise<void> {
       const closed = once(server, 'close')
       server.close()
-      server.closeAllConnections()
+      if (server instanceof HttpServer || server instanceof HttpsServer) server.closeAllConnections()
       await closed
     },
   }

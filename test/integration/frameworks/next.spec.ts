@@ -1,6 +1,6 @@
 /** The route of docs/receiver.md in a real Next.js, built and started, on the package as it is published. */
 import { cp, mkdir, writeFile } from 'node:fs/promises'
-import { connect, type Server } from 'node:net'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream'
 import { createServer } from 'node:tls'
@@ -9,15 +9,16 @@ import type { KeyAndCertificate } from 'notification-subscriber/emulator'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { run } from '../../consumers/support/run.js'
 import { eventually } from '../../support/eventually.js'
+import { serving } from '../../support/listen.js'
 import { RunningProgram } from '../../support/running-program.js'
 import { temporaryFolder } from '../../support/temporary-folder.js'
-import { brokenPayload, lowEnergy, unknownType } from './support/notifications.js'
 import { pageBlock } from './support/page-blocks.js'
-import { startServer } from './support/running-server.js'
-import { callbackToken, subscribe } from './support/subscribed.js'
+import { callbackToken, lowEnergy, type RunningServer, subscribe } from './support/subscribed.js'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const nextCommand = 'node_modules/next/dist/bin/next'
+const brokenPayload = { ...lowEnergy, payload: { callId: 1, idx: 'first' } }
+const unknownType = { ...lowEnergy, type: 'somethingNobodyDocumented', payload: { score: 4.2 } }
 const atBuild = { NEXT_TELEMETRY_DISABLED: '1', NODE_ENV: 'production' }
 
 describe('Next.js, with the package as it is published', () => {
@@ -51,7 +52,7 @@ describe('Next.js, with the package as it is published', () => {
   })
 
   test('the route of the page calls the handler, and refuses a callback without the secret', async () => {
-    await using subscribed = await subscribe((tls) => startServer(tlsProxy(tls, port)))
+    await using subscribed = await subscribe((tls) => tlsProxy(tls, port))
     const { emulator } = subscribed
 
     expect(await emulator.notify(lowEnergy)).toMatchObject([{ status: 204 }])
@@ -67,7 +68,7 @@ describe('Next.js, with the package as it is published', () => {
   })
 
   test('the pages router answers with toNodeHandler, and warns of nothing', async () => {
-    await using subscribed = await subscribe((tls) => startServer(tlsProxy(tls, port)), '/api/notifications')
+    await using subscribed = await subscribe((tls) => tlsProxy(tls, port), '/api/notifications')
 
     expect(await subscribed.emulator.notify(unknownType)).toMatchObject([{ status: 204 }])
     await eventually(() => expect(printed).toContain(`Handled ${unknownType.type} in the pages router`))
@@ -75,7 +76,7 @@ describe('Next.js, with the package as it is published', () => {
   })
 
   test('with `after` as waitUntil, a handler continues after the answer', async () => {
-    await using subscribed = await subscribe((tls) => startServer(tlsProxy(tls, port)), '/after')
+    await using subscribed = await subscribe((tls) => tlsProxy(tls, port), '/after')
 
     expect(await subscribed.emulator.notify(unknownType)).toMatchObject([{ status: 204 }])
     await eventually(() => expect(printed).toContain(`Handled ${unknownType.type} after the answer`))
@@ -83,9 +84,12 @@ describe('Next.js, with the package as it is published', () => {
 })
 
 /** Ends TLS in front of Next.js, which speaks only HTTP. */
-function tlsProxy(tls: KeyAndCertificate, port: number): Server {
-  return createServer(tls, (socket) => {
-    const upstream = connect(port, '127.0.0.1')
-    pipeline(socket, upstream, socket, () => {})
-  })
+async function tlsProxy(tls: KeyAndCertificate, port: number): Promise<RunningServer> {
+  const server = await serving(
+    createServer(tls, (socket) => {
+      const upstream = connect(port, '127.0.0.1')
+      pipeline(socket, upstream, socket, () => {})
+    }),
+  )
+  return { ...server, origin: `https://${server.host}` }
 }

@@ -1,99 +1,66 @@
-/** Programs of docs/receiver.md: its first one, and routes of one's own (docs/receiver.md, Without a receiver). */
+/** Programs of docs/receiver.md: its first one, and a route of one's own (docs/receiver.md, Without a receiver). */
 import { createServer, type RequestListener } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
-import express from 'express'
-import {
-  InvalidDeliveryError,
-  safeParseDelivery,
-  sampleDelivery,
-  verifySecrets,
-} from 'notification-subscriber/webhooks'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { InvalidDeliveryError, sampleDelivery } from 'notification-subscriber/webhooks'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { serving } from '../../support/listen.js'
 import { listeners, runBlock } from './support/page-blocks.js'
-import { startServer } from './support/running-server.js'
 
-const routes: [name: string, make: () => Promise<RequestListener>][] = [
-  [
-    'Express',
-    async () =>
-      express()
-        .post(
-          '/notifications',
-          express.raw({ type: () => true, limit: '1mb' }),
-          ({ headers, body }, response) => {
-            const isOurs = verifySecrets(headers, { token: 'right' })
-            const { data, error } = isOurs ? safeParseDelivery(body) : {}
-            if (isOurs) console.log(error ?? data?.notification.payload)
-            response.status(isOurs ? 204 : 401).end()
-          },
-        )
-        .use(express.json()),
-  ],
-  [
-    'a Request handler',
-    async () => {
-      const { POST } = await runBlock('Without a receiver')
-      return getRequestListener(POST as (request: Request) => Promise<Response>)
+const token = 'a-secret-of-this-test'
+const { body, headers, delivery } = sampleDelivery('lowEnergyAgentOpened', {
+  headers: { token, 'x-tenant': 'acme', connection: 'close' },
+})
+
+/** What the programs print. */
+let printed: unknown[][]
+beforeEach(() => {
+  printed = []
+  vi.stubEnv('CALLBACK_TOKEN', token)
+  for (const method of ['log', 'error'] as const) {
+    vi.spyOn(console, method).mockImplementation((...values) => void printed.push(values))
+  }
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.unstubAllEnvs()
+})
+
+/** A server of the program; resolves with the status of what it is sent. */
+async function serve(listener: RequestListener | undefined) {
+  const { host, ...server } = await serving(createServer(listener))
+  return {
+    ...server,
+    async post(sent: string, changed: Record<string, string> = {}): Promise<number> {
+      const init = { method: 'POST', headers: { ...headers, ...changed }, body: sent }
+      return (await fetch(`http://${host}/notifications`, init)).status
     },
-  ],
-]
+  }
+}
 
 test('the first program prints a notification, and refuses a stranger', async () => {
-  vi.stubEnv('CALLBACK_TOKEN', 'a-secret-of-this-test')
-  const log = vi.spyOn(console, 'log').mockImplementation(() => {})
   await runBlock('Receiving callbacks')
-  const server = await startServer(createServer(listeners.pop()), 'http')
-  onTestFinished(async () => {
-    vi.restoreAllMocks()
-    vi.unstubAllEnvs()
-    await server.close()
-  })
-  const { body, headers, delivery } = sampleDelivery('lowEnergyAgentOpened', {
-    headers: { token: 'a-secret-of-this-test', 'x-tenant': 'acme', connection: 'close' },
-  })
-  const send = (token = headers.token ?? '') =>
-    fetch(server.origin, { method: 'POST', headers: { ...headers, token }, body })
-  expect((await send('of-someone-else')).status).toBe(401)
-  expect((await send()).status).toBe(204)
+  await using server = await serve(listeners.pop())
+  expect(await server.post(body, { token: 'of-someone-else' })).toBe(401)
+  printed = []
+  expect(await server.post(body)).toBe(204)
   const { username, callId } = delivery.notification.payload
-  expect(log.mock.calls).toEqual([
+  expect(printed).toEqual([
     [username, callId],
     ['lowEnergyAgentOpened', 1, 'acme'],
   ])
 })
 
-test.each(routes)(
-  'the route of %s, without a receiver, takes every body, and no stranger',
-  async (_, make) => {
-    vi.stubEnv('CALLBACK_TOKEN', 'right')
-    const { origin, close } = await startServer(createServer(await make()), 'http')
-    // What the routes print: payloads and errors.
-    const printed: unknown[] = []
-    vi.spyOn(console, 'log').mockImplementation((...values) => void printed.push(values.at(-1)))
-    vi.spyOn(console, 'error').mockImplementation((error) => void printed.push(error))
-    onTestFinished(async () => {
-      vi.restoreAllMocks()
-      vi.unstubAllEnvs()
-      await close()
-    })
-    const { body, headers } = sampleDelivery('lowEnergyAgentOpened', { headers: { token: 'right' } })
-    const statusOf = async (sent: string, changed: Record<string, string> = {}) => {
-      const init = { method: 'POST', headers: { connection: 'close', ...headers, ...changed }, body: sent }
-      return (await fetch(`${origin}/notifications`, init)).status
-    }
-
-    expect(await statusOf(body, { token: 'wrong' })).toBe(401)
-    expect(printed).toEqual([])
-    expect(await statusOf(body.padEnd(900_000))).toBe(204)
-    expect(await statusOf(body, { 'content-type': 'text/csv' })).toBe(204)
-    expect(await statusOf(body, { 'content-type': 'application/json; charset=x' })).toBe(204)
-    expect(await statusOf(body.slice(1))).toBe(204)
-    expect(await statusOf('')).toBe(204)
-    const invalid = expect.any(InvalidDeliveryError)
-    expect(printed).toEqual([
-      ...Array(3).fill(expect.objectContaining({ username: 'alice' })),
-      invalid,
-      invalid,
-    ])
-  },
-)
+test('the route without a receiver takes every body, and no stranger', async () => {
+  const { POST } = await runBlock('Without a receiver')
+  await using server = await serve(getRequestListener(POST as (request: Request) => Promise<Response>))
+  expect(await server.post(body, { token: 'wrong' })).toBe(401)
+  expect(printed).toEqual([])
+  const others = [{ 'content-type': 'text/csv' }, { 'content-type': 'application/json; charset=x' }]
+  for (const changed of [{}, ...others]) expect(await server.post(body.padEnd(900_000), changed)).toBe(204)
+  for (const broken of [body.slice(1), '']) expect(await server.post(broken)).toBe(204)
+  const [payload, invalid] = [
+    expect.objectContaining({ username: 'alice' }),
+    expect.any(InvalidDeliveryError),
+  ]
+  expect(printed.map((values) => values.at(-1))).toEqual([payload, payload, payload, invalid, invalid])
+})
