@@ -14,7 +14,7 @@ import {
 import { type Interruption, onInterruption } from './signals.js'
 import { Steps } from './step-report.js'
 
-export interface CheckFlags extends SharedFlags {
+interface CheckFlags extends SharedFlags {
   readonly callbackUrl?: string
   readonly secret?: readonly string[]
   readonly callbackCa?: string
@@ -22,7 +22,7 @@ export interface CheckFlags extends SharedFlags {
   readonly username?: string
 }
 
-export async function check(flags: CheckFlags, { terminal, env }: CommandContext): Promise<number> {
+export async function check({ terminal, env }: CommandContext, flags: CheckFlags): Promise<number> {
   const { callbackUrl, secret: sources = [], lifecycle, username = '' } = flags
   const ca = await Promise.all([
     certificatesOf('--callback-ca', flags.callbackCa),

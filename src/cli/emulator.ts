@@ -8,9 +8,9 @@ import { ConfigurationError } from '../errors.js'
 import { type CommandContext, certificatesOf, type SharedFlags, UsageError } from './command.js'
 import { printEvents } from './event-lines.js'
 import { untilInterrupted } from './signals.js'
-import { caFileIn, type EmulatorState, envFileIn, loadState, refuseDamaged, saveState } from './state.js'
+import { caFileIn, envFileIn, loadState, saveState } from './state.js'
 
-export interface EmulatorFlags extends SharedFlags {
+interface EmulatorFlags extends SharedFlags {
   readonly state: string
   readonly host: string
   readonly port?: number
@@ -18,7 +18,7 @@ export interface EmulatorFlags extends SharedFlags {
   readonly callbackCa?: string
 }
 
-export async function emulate(flags: EmulatorFlags, { terminal }: CommandContext): Promise<number> {
+export async function emulate({ terminal }: CommandContext, flags: EmulatorFlags): Promise<number> {
   const { state: folder, host } = flags
   const callbackCa = await certificatesOf('--callback-ca', flags.callbackCa)
   const interrupted = untilInterrupted()
@@ -37,22 +37,25 @@ export async function emulate(flags: EmulatorFlags, { terminal }: CommandContext
   await using emulator = await startEmulator({
     clientSecret: earlier?.clientSecret,
     password: earlier?.password,
-    ...(earlier && areReusable(earlier, [host]) && { tls: earlier.tls, ca: earlier.ca }),
+    ...(earlier && areReusable(earlier, host) && { tls: earlier.tls, ca: earlier.ca }),
     port: flags.port ?? earlier?.port,
     host,
     page: { port: flags.pagePort, environment: own, envFile },
     callbackCa,
-  }).catch((error) => throwAboutFlags(error, flags, earlier))
+  }).catch((error) => throwAboutFlags(error))
 
   const { baseUrl, authUrl, domain, clientId, clientSecret, password, tls, ca, pageUrl = '' } = emulator
   const port = Number(new URL(baseUrl).port)
   const kept = { port, clientSecret, password, callbackToken, tls, ca, pageUrl }
   const isReadable = await saveState(folder, kept, { ...clientVariables(emulator, caFile), ...own })
   const addresses = { baseUrl, authUrl, domain, pageUrl, caFile, envFile: resolve(envFile) }
-  terminal.event('listening', { ...addresses, clientId, clientSecret, callbackToken })
   const running = terminal.paint('bold', `The emulator is running at ${baseUrl}`)
-  terminal.line(`${running}, and wrote ${envFile}. Next: node --env-file=${envFile} app.mjs`)
-  terminal.line(`Its page: ${terminal.paint('cyan', pageUrl)}  Ctrl-C ends it.`)
+  terminal.event(
+    'listening',
+    { ...addresses, clientId, clientSecret, callbackToken },
+    `${running}, and wrote ${envFile}. Next: node --env-file=${envFile} app.mjs`,
+    `Its page: ${terminal.paint('cyan', pageUrl)}  Ctrl-C ends it.`,
+  )
   if (isReadable) {
     const warning = `Other users of this machine can read the secrets in ${folder}: its file system keeps no modes.`
     terminal.line(terminal.paint('yellow', warning))
@@ -60,23 +63,16 @@ export async function emulate(flags: EmulatorFlags, { terminal }: CommandContext
   printEvents(emulator, terminal)
   terminal.line(`${await interrupted}: closing the emulator, its page and all connections …`)
   await emulator.close()
-  terminal.event('closed', {})
-  terminal.line('Closed.')
+  terminal.event('closed', {}, 'Closed.')
   return 0
 }
 
-function throwAboutFlags(error: unknown, flags: EmulatorFlags, earlier: EmulatorState | undefined): never {
+/** The options have the names of the flags. */
+function throwAboutFlags(error: unknown): never {
   if (!(error instanceof ConfigurationError)) throw error
-  const isTaken = error.issues.some(({ path, message }) => path[0] === 'port' && message.includes('is taken'))
-  if (isTaken && flags.port === undefined && earlier !== undefined) {
-    const problem = `Port ${earlier.port}, which the emulator of ${flags.state} had, is used by another program`
-    throw new UsageError(`${problem}: end that one, or take any free port with --port 0`)
-  }
-  // The options are named as the flags are. What no flag sets comes from the folder.
   const problems = error.issues.map(({ path, message }) => {
     const flag = path.join('-').replace(/[A-Z]/g, '-$&').toLowerCase()
-    if (/^(port|host|page-port|callback-ca)$/.test(flag)) return `--${flag} ${message}`
-    return refuseDamaged(flags.state, ` (${path.join('.')} ${message})`)
+    return `--${flag} ${message}`
   })
   throw new UsageError(problems.join('; '))
 }

@@ -1,6 +1,6 @@
 /** The events of an emulator, as a line on the terminal or a line of JSON: never a header, a body or a secret. */
 import type { Emulator, RecordedCallback, RecordedRequest, SubscriptionRecord } from '../emulator/index.js'
-import { clock, durationInWords, endReasons, toneOf } from '../emulator/words.js'
+import { durationInWords, endReasons, toneOf } from '../emulator/words.js'
 import { withoutQuery } from '../shared/addresses.js'
 import { excerpt } from '../shared/text.js'
 import type { Terminal } from './terminal.js'
@@ -8,34 +8,33 @@ import type { Terminal } from './terminal.js'
 const colours = { good: 'green', bad: 'red', neutral: 'cyan', waiting: 'yellow' } as const
 
 export function printEvents(emulator: Emulator, terminal: Terminal): void {
-  const line = (event: string, ...parts: string[]) => {
-    const time = terminal.paint('dim', clock(Date.now()).slice(0, 8))
-    terminal.line([time, event.padEnd(8), ...parts].join('  '))
-  }
+  const print = (event: string, fields: object, ...parts: string[]) =>
+    terminal.timed(event, fields, event.padEnd(8), ...parts)
   emulator.on('request', (request) => {
     const { id, startedAt, operation, method, status, error, durationMs, fault } = request
     const path = withoutSecret(request.path)
-    terminal.event('request', { id, startedAt, operation, method, path, status, error, durationMs, fault })
-    line('request', method, path, outcomeOf(terminal, request))
+    const fields = { id, startedAt, operation, method, path, status, error, durationMs, fault }
+    print('request', fields, method, path, outcomeOf(terminal, request))
   })
   emulator.on('callback', (callback) => {
     const { id, startedAt, subscriptionId, status, error, durationMs, fault } = callback
     const callbackUrl = withoutSecret(callback.callbackUrl)
     const fields = { id, startedAt, subscriptionId, callbackUrl, status, error, durationMs, fault }
-    terminal.event('callback', fields)
-    line('callback', `${subscriptionId} → ${callbackUrl}`, outcomeOf(terminal, callback))
+    print('callback', fields, `${subscriptionId} → ${callbackUrl}`, outcomeOf(terminal, callback))
   })
   emulator.on('created', (subscription) => {
-    terminal.event('created', fieldsOf(subscription))
     const { subscriptionId, notificationTypes, usernames } = subscription
     const what = `${notificationTypes.join(',')} of ${excerpt(usernames.join(','), 60)}`
     const where = withoutSecret(subscription.callbackUrl)
-    line('created', terminal.paint('green', `${subscriptionId}`), `${what} → ${where}`)
+    const id = terminal.paint('green', `${subscriptionId}`)
+    print('created', fieldsOf(subscription), id, `${what} → ${where}`)
   })
   emulator.on('ended', (subscription, reason) => {
-    terminal.event('ended', { ...fieldsOf(subscription), reason })
-    const colour = reason === 'three-failures' ? 'red' : 'yellow'
-    line('ended', terminal.paint(colour, `${subscription.subscriptionId}`), endReasons[reason])
+    const id = terminal.paint(
+      reason === 'three-failures' ? 'red' : 'yellow',
+      `${subscription.subscriptionId}`,
+    )
+    print('ended', { ...fieldsOf(subscription), reason }, id, endReasons[reason])
   })
 }
 

@@ -18,7 +18,7 @@ export interface NotifyFlags extends SharedFlags {
   readonly state: string
 }
 
-export async function notify(flags: NotifyFlags, { terminal }: CommandContext): Promise<number> {
+export async function notify({ terminal }: CommandContext, flags: NotifyFlags): Promise<number> {
   const { type, user: username, category, payload, state } = flags
   const pageUrl = await pageOf(state)
   const answer = await post(pageUrl, { type, username, category, payload })

@@ -4,15 +4,8 @@ import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 
 import type { Environment } from '../client/environment.js'
 import { notificationTypes } from '../notification-types.js'
 import { numericIdPattern } from '../shared/validation.js'
-import type { CheckFlags } from './check.js'
 import { type CommandContext, CommandFailure, type SharedFlags, variablesOf } from './command.js'
-import type { EmulatorFlags } from './emulator.js'
-import type { NotifyFlags } from './notify.js'
-import type { ReceiveFlags } from './receive.js'
-import type { SpoolAction } from './spool.js'
-import type { SubscribeFlags, UpdateFlags } from './subscriptions.js'
 import { type Output, shownOnTerminal, Terminal } from './terminal.js'
-import type { TokenFlags } from './token.js'
 
 export interface ProcessContext {
   readonly env: Environment
@@ -20,6 +13,9 @@ export interface ProcessContext {
   /** For mistakes in a call, and for failures. */
   readonly errors: Pick<NodeJS.WritableStream, 'write'>
 }
+
+/** A command: its context, then what commander reads, first the arguments and last the flags. Resolves with the exit code. */
+type Action<Given extends unknown[]> = (context: CommandContext, ...given: Given) => Promise<number>
 
 const exitCodes = 'Exit codes: 0 success, 1 something failed, 2 the call was wrong, 130 after Ctrl-C'
 
@@ -37,14 +33,14 @@ const secret = `header that proves a callback: ${source}`
  */
 export async function run(args: readonly string[], { env, output, errors }: ProcessContext): Promise<number> {
   let exitCode = 0
-  /** Modules are loaded by the command that needs them, so that help and mistakes are quick. */
-  async function start(
-    flags: SharedFlags,
-    command: (context: CommandContext) => Promise<number>,
-  ): Promise<void> {
-    const terminal = new Terminal({ json: flags.json === true, output, env })
-    exitCode = await command({ terminal, env: await variablesOf(flags.dotenv, env) })
-  }
+  let context: CommandContext
+  /** The action of a command. Its module is loaded when it runs, so that help and mistakes are quick. */
+  const starting =
+    <Given extends unknown[]>(load: () => Promise<Action<Given>>) =>
+    async (...given: Given) => {
+      const action = await load()
+      exitCode = await action(context, ...given)
+    }
   const writeErr = (text: string) => void errors.write(text.split('\n').map(shownOnTerminal).join('\n'))
   const program = new Command('notification-subscriber')
     .version(version(), '--version')
@@ -53,6 +49,11 @@ export async function run(args: readonly string[], { env, output, errors }: Proc
     .configureHelp({ helpWidth: 80, subcommandTerm: (each) => each.name() })
     .configureOutput({ writeOut: (text) => void output.write(text), writeErr })
     .addHelpText('after', `\n${exitCodes}`)
+    .hook('preAction', async (_program, command) => {
+      const { json, dotenv }: SharedFlags = command.opts()
+      const terminal = new Terminal({ json: json === true, output, env })
+      context = { terminal, env: await variablesOf(dotenv, env) }
+    })
   const command = (name: string, description: string, example: string) =>
     program
       .command(name)
@@ -66,9 +67,7 @@ export async function run(args: readonly string[], { env, output, errors }: Proc
     .option('--host <host>', 'address or name to listen on; 0.0.0.0: all', '127.0.0.1')
     .option('--page-port <n>', 'port of the page, on 127.0.0.1 (default: any free one)', port)
     .option('--callback-ca <file>', 'certificates in PEM to trust on callbacks')
-    .action((flags: EmulatorFlags) =>
-      start(flags, async (its) => (await import('./emulator.js')).emulate(flags, its)),
-    )
+    .action(starting(async () => (await import('./emulator.js')).emulate))
 
   command('notify', 'sends a notification through a running emulator', 'notify --user alice')
     .option('--type <type>', 'e.g. cxScoreUpdated (default: lowEnergyAgentOpened)')
@@ -76,17 +75,13 @@ export async function run(args: readonly string[], { env, output, errors }: Proc
     .addOption(new Option('--category <c>', 'of a type that is not documented').choices(notificationTypes))
     .option('--payload <json>', 'default: the documented one, or an empty one')
     .addOption(state)
-    .action((flags: NotifyFlags) =>
-      start(flags, async (its) => (await import('./notify.js')).notify(flags, its)),
-    )
+    .action(starting(async () => (await import('./notify.js')).notify))
 
   command('receive', 'prints the callbacks that arrive', 'receive --dotenv .emulator/env')
     .option('--port <n>', 'port to listen on, on 127.0.0.1', port, 3000)
     .option('--secret <name=source>', `${secret} (default: token=env:CALLBACK_TOKEN)`, collect)
     .addOption(dotenv)
-    .action((flags: ReceiveFlags) =>
-      start(flags, async (its) => (await import('./receive.js')).receive(flags, its)),
-    )
+    .action(starting(async () => (await import('./receive.js')).receive))
 
   const checkExample = `check --dotenv .env --secret token=env:CALLBACK_TOKEN \\
     --callback-url https://app.example.com/notifications`
@@ -97,16 +92,12 @@ export async function run(args: readonly string[], { env, output, errors }: Proc
     .option('--lifecycle', lifecycle)
     .option('--username <user>', 'the user for --lifecycle')
     .addOption(dotenv)
-    .action((flags: CheckFlags) =>
-      start(flags, async (its) => (await import('./check.js')).check(flags, its)),
-    )
+    .action(starting(async () => (await import('./check.js')).check))
 
   command('token', 'requests an access token, and shows its claims', 'token --dotenv .env')
     .option('--print-token', 'print the token and nothing else, for $(…)')
     .addOption(dotenv)
-    .action((flags: TokenFlags) =>
-      start(flags, async (its) => (await import('./token.js')).token(flags, its)),
-    )
+    .action(starting(async () => (await import('./token.js')).token))
 
   const subscribeExample = `subscribe --dotenv .env --type behavioral --user alice,bob \\
     --callback-url https://app.example.com/n --parameter token=env:CALLBACK_TOKEN`
@@ -121,34 +112,26 @@ export async function run(args: readonly string[], { env, output, errors }: Proc
     .option('--parameter <name=source>', parameter, collect)
     .option('--recreate-if-exists', 'replace a subscription with the same types, users and URL')
     .addOption(dotenv)
-    .action((flags: SubscribeFlags) =>
-      start(flags, async (its) => (await import('./subscriptions.js')).subscribe(flags, its)),
-    )
+    .action(starting(async () => (await import('./subscriptions.js')).subscribe))
 
   const updateExample = 'update 42 --dotenv .env --parameter token=env:NEXT_TOKEN'
   command('update', 'changes parameters: later callbacks carry the new values', updateExample)
     .argument('<id>', 'the ID that subscribe printed', numericId)
     .requiredOption('--parameter <name=source>', parameter, collect)
     .addOption(dotenv)
-    .action((id: number, flags: UpdateFlags) =>
-      start(flags, async (its) => (await import('./subscriptions.js')).update(id, flags, its)),
-    )
+    .action(starting(async () => (await import('./subscriptions.js')).update))
 
   command('unsubscribe', 'ends a subscription', 'unsubscribe 42 --dotenv .env')
     .argument('<id>', 'the ID that subscribe printed', numericId)
     .addOption(dotenv)
-    .action((id: number, flags: SharedFlags) =>
-      start(flags, async (its) => (await import('./subscriptions.js')).unsubscribe(id, its)),
-    )
+    .action(starting(async () => (await import('./subscriptions.js')).unsubscribe))
 
   const actions = new Argument('[action]', 'list and show work beside a running process')
   command('spool', 'shows what waits in a spool, and its dead letters', 'spool ./spool list')
     .argument('<path>', 'the folder')
     .addArgument(actions.choices(['list', 'show', 'retry', 'discard']).default('list'))
     .argument('[id]', 'of a dead letter, for all actions but list', numericId)
-    .action((path: string, action: SpoolAction, id: number | undefined, flags: SharedFlags) =>
-      start(flags, async (its) => (await import('./spool.js')).spool(path, action, id, its)),
-    )
+    .action(starting(async () => (await import('./spool.js')).spool))
 
   try {
     await program.parseAsync(args.length === 0 ? ['--help'] : args, { from: 'user' })

@@ -1,7 +1,6 @@
 /** `notification-subscriber receive`: prints the callbacks that arrive at this machine. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { clock } from '../emulator/words.js'
 import { loopbackCallbackProblem } from '../shared/addresses.js'
 import { excerpt, messageOf } from '../shared/text.js'
 import { formatIssues } from '../shared/validation.js'
@@ -9,12 +8,12 @@ import { DeliveryReceiver, toNodeHandler } from '../webhooks/index.js'
 import { type CommandContext, namedValuesOf, type SharedFlags, UsageError } from './command.js'
 import { untilInterrupted } from './signals.js'
 
-export interface ReceiveFlags extends SharedFlags {
+interface ReceiveFlags extends SharedFlags {
   readonly port: number
   readonly secret?: readonly string[]
 }
 
-export async function receive(flags: ReceiveFlags, { terminal, env }: CommandContext): Promise<number> {
+export async function receive({ terminal, env }: CommandContext, flags: ReceiveFlags): Promise<number> {
   const { secret: sources = ['token=env:CALLBACK_TOKEN'] } = flags
   if (flags.secret === undefined && !env.CALLBACK_TOKEN) {
     throw new UsageError(
@@ -22,27 +21,22 @@ export async function receive(flags: ReceiveFlags, { terminal, env }: CommandCon
     )
   }
   const secrets = await namedValuesOf('--secret', sources, env)
-  const print = (...parts: string[]) =>
-    terminal.line([terminal.paint('dim', clock(Date.now()).slice(0, 8)), ...parts].join('  '))
-
   const receiver = new DeliveryReceiver({
     secrets,
     logger: false,
     onRefused({ status, reason }) {
-      terminal.event('refused', { status, reason })
-      print(terminal.paint('red', `refused with ${status}`), reason)
+      terminal.timed('refused', { status, reason }, terminal.paint('red', `refused with ${status}`), reason)
     },
     onInvalid({ issues, bodyText }) {
-      terminal.event('invalid', { issues, bodyText })
-      print(terminal.paint('red', 'no delivery'), formatIssues(issues), excerpt(bodyText, 300))
+      const problem = [terminal.paint('red', 'no delivery'), formatIssues(issues), excerpt(bodyText, 300)]
+      terminal.timed('invalid', { issues, bodyText }, ...problem)
     },
   })
   receiver.onAny(({ type, payload }, { delivery }) => {
-    const { subscriptionId } = delivery
-    terminal.event('callback', delivery)
     const { username = 'no user' }: { username?: unknown } = Object(payload)
-    const who = `${excerpt(String(username), 80)}, subscription ${subscriptionId}`
-    print(who, terminal.paint('bold', excerpt(type, 80)), excerpt(JSON.stringify(payload), 2_000))
+    const who = `${excerpt(String(username), 80)}, subscription ${delivery.subscriptionId}`
+    const what = terminal.paint('bold', excerpt(type, 80))
+    terminal.timed('callback', delivery, who, what, excerpt(JSON.stringify(payload), 2_000))
   })
   const server = createServer(toNodeHandler(receiver))
   const interrupted = untilInterrupted()
@@ -52,18 +46,20 @@ export async function receive(flags: ReceiveFlags, { terminal, env }: CommandCon
   })
   const { port } = Object(server.address())
   const url = `http://localhost:${port}/`
-  terminal.event('listening', { url })
   const parameters = sources.map((source) => ` --parameter ${source}`).join('')
   const variables = flags.dotenv === undefined ? '' : ` --dotenv ${flags.dotenv}`
-  terminal.line(`Callbacks to ${terminal.paint('bold', url)} are printed here. Next, in another terminal:`)
   // The service calls this address from its own machine.
   const isElsewhere = loopbackCallbackProblem(url, env.NOTIFICATION_BASE_URL) !== undefined
   const callbackUrl = isElsewhere ? `https://<a tunnel to port ${port}>/` : url
   const subscribe = `subscribe${variables} --type behavioral --user alice --callback-url ${callbackUrl}${parameters}`
-  terminal.line(`  npx --no notification-subscriber ${subscribe}`)
+  terminal.event(
+    'listening',
+    { url },
+    `Callbacks to ${terminal.paint('bold', url)} are printed here. Next, in another terminal:`,
+    `  npx --no notification-subscriber ${subscribe}`,
+  )
   terminal.line(`${await interrupted}: answering what has arrived …`)
   await receiver.close(server, { timeoutMs: 5_000 })
-  terminal.event('closed', {})
-  terminal.line('Closed.')
+  terminal.event('closed', {}, 'Closed.')
   return 0
 }

@@ -13,13 +13,11 @@ import { parseDelivery } from '../webhooks/parse.js'
 import { type CommandContext, CommandFailure, UsageError } from './command.js'
 import type { Terminal } from './terminal.js'
 
-export type SpoolAction = 'list' | 'show' | 'retry' | 'discard'
-
 export async function spool(
-  folder: string,
-  action: SpoolAction,
-  id: number | undefined,
   { terminal }: CommandContext,
+  folder: string,
+  action: 'list' | 'show' | 'retry' | 'discard',
+  id: number | undefined,
 ): Promise<number> {
   if ((action === 'list') !== (id === undefined)) {
     throw new UsageError(action === 'list' ? 'list takes no ID' : `${action} needs the ID of a dead letter`)
@@ -30,9 +28,9 @@ export async function spool(
     const { received, letters, damaged } = found
     const waiting = received.length
     const oldestReceivedAt = received.reduce((oldest, each) => Math.min(oldest, each), Date.now())
-    terminal.event('spool', { waiting, ...(waiting > 0 && { oldestReceivedAt }), damaged })
     const age = waiting > 0 ? `, the oldest for ${durationInWords(Date.now() - oldestReceivedAt)}` : ''
-    terminal.line(`Waiting: ${waiting}${age}. Dead letters: ${letters.length}.`)
+    const fields = { waiting, ...(waiting > 0 && { oldestReceivedAt }), damaged }
+    terminal.event('spool', fields, `Waiting: ${waiting}${age}. Dead letters: ${letters.length}.`)
     for (const letter of letters) print(terminal, letter)
     for (const name of damaged) terminal.line(`${terminal.paint('red', '✘')} ${name} is damaged.`)
     return 0
@@ -48,9 +46,8 @@ export async function spool(
     return 0
   }
   await change(path, action, id)
-  terminal.event(action, { id })
   const done = action === 'retry' ? 'waits for the next process that opens the spool' : 'is removed'
-  terminal.success(`${id} ${done}.`)
+  terminal.success(action, { id }, `${id} ${done}.`)
   return 0
 }
 
@@ -82,8 +79,8 @@ async function readSpool(path: string) {
 
 function print(terminal: Terminal, { id, receivedAt, reason, issues, error, bodyText }: DeadLetter): void {
   const why = error ? `${error.name}: ${error.message}` : formatIssues(issues ?? [])
-  terminal.line(`${id}  ${new Date(receivedAt).toISOString()}  ${reason}  ${why}`)
-  terminal.event('dead-letter', { id, receivedAt, reason, issues, error, bodyText })
+  const fields = { id, receivedAt, reason, issues, error, bodyText }
+  terminal.event('dead-letter', fields, `${id}  ${new Date(receivedAt).toISOString()}  ${reason}  ${why}`)
 }
 
 async function change(path: string, action: string, id: number): Promise<void> {

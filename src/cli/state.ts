@@ -1,13 +1,10 @@
 /** The folder of an emulator: what it keeps for its next start, and the files that an app reads. */
-import { X509Certificate } from 'node:crypto'
 import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import * as z from 'zod'
-import { messageOf, thrownBy } from '../shared/text.js'
+import { messageOf } from '../shared/text.js'
 import { parseJson } from '../shared/validation.js'
 import { UsageError } from './command.js'
-
-const pem = z.string().refine((text) => thrownBy(() => new X509Certificate(text)) === undefined)
 
 const stateSchema = z.object({
   /** The same port, so that the addresses stay valid. */
@@ -15,8 +12,8 @@ const stateSchema = z.object({
   clientSecret: z.string().min(1),
   password: z.string().min(1),
   callbackToken: z.string().min(1),
-  tls: z.object({ key: z.string(), cert: pem }),
-  ca: pem,
+  tls: z.object({ key: z.string(), cert: z.string() }),
+  ca: z.string(),
   /** The page of the emulator that uses the folder, or used it last. */
   pageUrl: z.string(),
 })
@@ -49,13 +46,9 @@ export async function loadState(folder: string): Promise<EmulatorState | undefin
   const text = await readFile(file, 'utf8').catch((error) => {
     throw new UsageError(`${file} cannot be read: ${messageOf(error)}`)
   })
-  return stateSchema.safeParse(parseJson(text)).data ?? refuseDamaged(folder)
-}
-
-export function refuseDamaged(folder: string, problem = ''): never {
-  throw new UsageError(
-    `${join(folder, 'state.json')} is damaged${problem}: delete it, and the emulator starts with new credentials`,
-  )
+  const { data } = stateSchema.safeParse(parseJson(text))
+  if (data !== undefined) return data
+  throw new UsageError(`${file} is damaged: delete it, and the emulator starts with new credentials`)
 }
 
 /** Resolves with whether other users of this machine can read the files. @throws `UsageError` if they cannot be written */

@@ -49,11 +49,10 @@ export class Steps {
 
   #print(outcome: keyof typeof marks, name: string, message: string, next?: string): void {
     this.outcomes.push(outcome)
-    this.#terminal.event('step', { name, outcome, message, next })
     const [colour, mark] = marks[outcome]
-    const title = this.#terminal.paint('bold', name)
-    this.#terminal.line(`${this.#terminal.paint(colour, mark)} ${title}: ${message}`)
-    if (next !== undefined) this.#terminal.line(`  → ${next}`)
+    const title = `${this.#terminal.paint(colour, mark)} ${this.#terminal.paint('bold', name)}`
+    const lines = [`${title}: ${message}`, ...(next === undefined ? [] : [`  → ${next}`])]
+    this.#terminal.event('step', { name, outcome, message, next }, ...lines)
   }
 }
 

@@ -7,7 +7,7 @@ import type { CreateSubscriptionInput } from '../subscriptions/schemas.js'
 import { callService } from './call.js'
 import { type CommandContext, namedValuesOf, type SharedFlags } from './command.js'
 
-export interface SubscribeFlags extends SharedFlags {
+interface SubscribeFlags extends SharedFlags {
   readonly type: readonly string[]
   readonly user: readonly string[]
   readonly callbackUrl: string
@@ -15,7 +15,7 @@ export interface SubscribeFlags extends SharedFlags {
   readonly recreateIfExists?: true
 }
 
-export async function subscribe(given: SubscribeFlags, context: CommandContext): Promise<number> {
+export async function subscribe(context: CommandContext, given: SubscribeFlags): Promise<number> {
   const { type, user, callbackUrl, parameter, recreateIfExists } = given
   const { terminal, env } = context
   const input: CreateSubscriptionInput = {
@@ -32,10 +32,9 @@ export async function subscribe(given: SubscribeFlags, context: CommandContext):
     (client, options) => client.createSubscription(input, options),
     (path) => flagOf(path, input),
   )
-  terminal.event('subscribed', { subscriptionId })
   const names = excerpt(user.join(', '), 200)
   const what = `${type.join(', ')} of ${names}, to ${withoutQuery(callbackUrl)}`
-  terminal.success(`Subscription ${subscriptionId} is active: ${what}`)
+  terminal.success('subscribed', { subscriptionId }, `Subscription ${subscriptionId} is active: ${what}`)
   if (parameter === undefined) {
     terminal.line(
       '  → Its callbacks carry no secret, so a receiver that checks one refuses them: add --parameter',
@@ -44,14 +43,14 @@ export async function subscribe(given: SubscribeFlags, context: CommandContext):
   return 0
 }
 
-export interface UpdateFlags extends SharedFlags {
+interface UpdateFlags extends SharedFlags {
   readonly parameter: readonly string[]
 }
 
 export async function update(
+  context: CommandContext,
   subscriptionId: number,
   flags: UpdateFlags,
-  context: CommandContext,
 ): Promise<number> {
   const { terminal, env } = context
   const parameters = await namedValuesOf('--parameter', flags.parameter, env)
@@ -61,16 +60,15 @@ export async function update(
     (client, options) => client.updateSubscriptionParameters(subscriptionId, { parameters }, options),
     (path) => flagOf(path, {}),
   )
-  terminal.event('updated', { subscriptionId })
   const names = excerpt(Object.keys(parameters).join(', '), 200)
-  terminal.success(`Subscription ${subscriptionId} was updated: callbacks from now on carry the new ${names}`)
+  const done = `Subscription ${subscriptionId} was updated: callbacks from now on carry the new ${names}`
+  terminal.success('updated', { subscriptionId }, done)
   return 0
 }
 
-export async function unsubscribe(subscriptionId: number, context: CommandContext): Promise<number> {
+export async function unsubscribe(context: CommandContext, subscriptionId: number): Promise<number> {
   await callService('unsubscribe', context, (client, options) => client.unsubscribe(subscriptionId, options))
-  context.terminal.event('unsubscribed', { subscriptionId })
-  context.terminal.success(`Subscription ${subscriptionId} has ended`)
+  context.terminal.success('unsubscribed', { subscriptionId }, `Subscription ${subscriptionId} has ended`)
   return 0
 }
 

@@ -1,6 +1,7 @@
 /** What a command prints: lines for people or, with `--json`, one object a line. */
 import { inspect, styleText } from 'node:util'
 import type { Environment } from '../client/environment.js'
+import { clock } from '../emulator/words.js'
 
 const colours = ['bold', 'dim', 'red', 'green', 'yellow', 'cyan'] as const
 
@@ -36,13 +37,9 @@ export class Terminal {
     if (!this.#isJson) this.#output.write(`${shownOnTerminal(text)}\n`)
   }
 
-  /** A line for people about a success. */
-  success(text: string): void {
-    this.line(`${this.paint('green', '✔')} ${text}`)
-  }
-
-  /** A line for programs; nothing without `--json`. */
-  event(event: string, fields: object): void {
+  /** What happened: an object for programs with `--json`, lines for people without. */
+  event(event: string, fields: object, ...lines: readonly string[]): void {
+    for (const text of lines) this.line(text)
     if (!this.#isJson) return
     // JSON.stringify escapes only some of the characters that control a terminal.
     const json = JSON.stringify({ event, ...fields }).replace(
@@ -50,6 +47,17 @@ export class Terminal {
       (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
     )
     this.#output.write(`${json}\n`)
+  }
+
+  /** What the command was called for. */
+  success(event: string, fields: object, text: string): void {
+    this.event(event, fields, `${this.paint('green', '✔')} ${text}`)
+  }
+
+  /** What happened while the command waits: its line begins with the time. */
+  timed(event: string, fields: object, ...parts: readonly string[]): void {
+    const time = this.paint('dim', clock(Date.now()).slice(0, 8))
+    this.event(event, fields, [time, ...parts].join('  '))
   }
 
   /** The text in a colour, if the terminal shows colours. */

@@ -6,11 +6,11 @@ import { parseJson } from '../shared/validation.js'
 import { callService } from './call.js'
 import { type CommandContext, CommandFailure, type SharedFlags, UsageError } from './command.js'
 
-export interface TokenFlags extends SharedFlags {
+interface TokenFlags extends SharedFlags {
   readonly printToken?: true
 }
 
-export async function token(flags: TokenFlags, context: CommandContext): Promise<number> {
+export async function token(context: CommandContext, flags: TokenFlags): Promise<number> {
   const { terminal, env } = context
   if (isBasic(env)) {
     throw new UsageError(
@@ -20,17 +20,18 @@ export async function token(flags: TokenFlags, context: CommandContext): Promise
   const issued = await callService('token', context, (client, options) => client.getAccessToken(options))
   const claims = claimsOf(issued)
   const accessToken = flags.printToken && issued
-  terminal.event('token', { type: 'Bearer', ...claims, accessToken })
+  const fields = { type: 'Bearer', ...claims, accessToken }
   if (accessToken) {
-    terminal.line(accessToken)
+    terminal.event('token', fields, accessToken)
     return 0
   }
   const description =
     claims === undefined ? 'not a JWT: only the service can read it' : describeClaims(claims)
   if (claims !== undefined && hasExpired(claims)) {
+    terminal.event('token', fields)
     throw new CommandFailure(`✘ The token has expired already: ${description}\n  → ${compareClocks}`)
   }
-  terminal.success(`Bearer token: ${description}`)
+  terminal.success('token', fields, `Bearer token: ${description}`)
   return 0
 }
 

@@ -1,6 +1,7 @@
 /** Makes certificates (RFC 5280). Node.js can sign, but not write, them: the few kinds of DER (X.690) in them are written here. */
 import {
   createHash,
+  createPrivateKey,
   generateKeyPairSync,
   type KeyObject,
   randomBytes,
@@ -35,14 +36,14 @@ export function createLoopbackCertificate(alsoFor = 'localhost'): Certificates {
   return { ca: authorityCertificate(authority), tls: { key: keyOf(server), cert } }
 }
 
-/** Whether the certificates of an earlier start are still good in a month, and for these names and addresses. */
-export function areReusable({ ca, tls }: Certificates, hosts: readonly string[]): boolean {
+/** Whether the certificates of an earlier start are whole, and still good in a month and for a name or an address. */
+export function areReusable({ ca, tls }: Certificates, host: string): boolean {
   try {
     const server = new X509Certificate(tls.cert)
     const ends = [server, new X509Certificate(ca)].map(({ validTo }) => Date.parse(validTo))
-    const isNamed = (host: string) =>
-      (isIP(host) ? server.checkIP(host) : server.checkHost(host)) !== undefined
-    return Math.min(...ends) > Date.now() + 30 * dayMs && hosts.every(isNamed)
+    const isNamed = (isIP(host) ? server.checkIP(host) : server.checkHost(host)) !== undefined
+    const isWhole = server.checkPrivateKey(createPrivateKey(tls.key))
+    return isWhole && isNamed && Math.min(...ends) > Date.now() + 30 * dayMs
   } catch {
     return false
   }

@@ -64,14 +64,12 @@ test.each([
   expect(read(createLoopbackCertificate(alsoFor)).server.subjectAltName).toBe(names)
 })
 
-test('certificates of an earlier start are reusable until a month before their end, for the names in them', () => {
+test('certificates of an earlier start are reusable until a month before their end, for a name in them', () => {
   const certificates = createLoopbackCertificate('emulator')
-  expect(areReusable(certificates, ['localhost', '::1', 'emulator'])).toBe(true)
-  expect(areReusable(certificates, ['emulator', 'other'])).toBe(false)
-  expect(areReusable(certificates, ['10.0.0.1'])).toBe(false)
-  expect(areReusable({ ...certificates, ca: 'damaged' }, [])).toBe(false)
+  for (const host of ['localhost', '::1', 'emulator']) expect(areReusable(certificates, host)).toBe(true)
+  for (const host of ['other', '10.0.0.1']) expect(areReusable(certificates, host)).toBe(false)
   vi.setSystemTime(Date.UTC(2032, 7, 10, 6, 5, 3))
-  expect(areReusable(certificates, [])).toBe(true)
+  expect(areReusable(certificates, 'emulator')).toBe(true)
   vi.setSystemTime(Date.UTC(2032, 7, 10, 6, 5, 5))
-  expect(areReusable(certificates, [])).toBe(false)
+  expect(areReusable(certificates, 'emulator')).toBe(false)
 })
