@@ -4,13 +4,14 @@ import type { NotifyAnswer } from '../emulator/page/actions.js'
 import { serverAt } from '../emulator/page/identity.js'
 import { notInTls } from '../emulator/words.js'
 import type { Issue } from '../errors.js'
+import { documentedNotificationTypes } from '../notification-types.js'
 import { isUnauthorized } from '../shared/statuses.js'
 import { excerpt, messageOf } from '../shared/text.js'
 import { type CommandContext, type SharedFlags, UsageError } from './command.js'
 import { loadState } from './state.js'
 import type { Terminal } from './terminal.js'
 
-export interface NotifyFlags extends SharedFlags {
+interface NotifyFlags extends SharedFlags {
   readonly type?: string
   readonly user?: string
   readonly category?: string
@@ -65,17 +66,15 @@ async function post(pageUrl: string, notification: object): Promise<NotifyAnswer
 }
 
 function print(terminal: Terminal, answer: NotifyAnswer, pageUrl: string): void {
-  const { type, username, results, subscribed } = answer
-  const what = `${excerpt(type, 80)} of ${excerpt(username, 80)}`
+  const { type, category, username, results, subscribed } = answer
   for (const result of results) {
     const { subscriptionId, callbackUrl, status, error, subscriptionEnded } = result
-    terminal.event('callback', result)
     const mark = error === undefined ? terminal.paint('green', '✔') : terminal.paint('red', '✘')
     const outcome = error === undefined ? `answered ${status}` : excerpt(error, 300)
     const end = subscriptionEnded ? `. ${terminal.paint('yellow', 'The subscription has ended.')}` : ''
-    terminal.line(
-      `${mark} ${what} to subscription ${subscriptionId} at ${excerpt(callbackUrl, 200)}: ${outcome}${end}`,
-    )
+    const what = `${excerpt(type, 80)} of ${excerpt(username, 80)}`
+    const where = `subscription ${subscriptionId} at ${excerpt(callbackUrl, 200)}`
+    terminal.event('callback', result, `${mark} ${what} to ${where}: ${outcome}${end}`)
   }
   if (results.some(({ status }) => status !== undefined && isUnauthorized(status))) {
     terminal.line("  → See callback.refused in the receiver's log")
@@ -83,16 +82,18 @@ function print(terminal: Terminal, answer: NotifyAnswer, pageUrl: string): void 
     terminal.line('  → To trust the certificate, start the emulator with --callback-ca')
   } else if (results.length > 0) {
     terminal.line(`  → What was sent and answered: ${pageUrl}`)
-  }
-  if (results.length > 0) return
-  terminal.event('unsent', { subscribed })
-  terminal.line(`${terminal.paint('red', '✘')} Nothing was sent: no subscription is for ${what}.`)
-  terminal.line(
-    subscribed.length > 0
-      ? '  Subscribed are:'
-      : '  There is no subscription at all: start your app, or run npx --no notification-subscriber receive, which prints how to subscribe.',
-  )
-  for (const { subscriptionId, usernames, notificationTypes: types } of subscribed) {
-    terminal.line(`    ${subscriptionId}  ${excerpt(usernames.join(', '), 60)}: ${types.join(', ')}`)
+  } else {
+    const wanted = `no subscription to ${category} is for ${excerpt(username, 80)}`
+    const next =
+      subscribed.length === 0
+        ? 'There is no subscription at all: start your app, or run npx --no notification-subscriber receive, which prints how to subscribe'
+        : 'Subscribe to it, or choose --user and --type from these:'
+    const lines = subscribed.map(({ subscriptionId, usernames, notificationTypes: types }) => {
+      const brought = types.map((each) => `${each} (--type ${documentedNotificationTypes[each][0]})`)
+      return `    ${subscriptionId}  ${excerpt(usernames.join(', '), 60)}: ${brought.join(', ')}`
+    })
+    const cross = terminal.paint('red', '✘')
+    const problem = `${cross} Nothing was sent: ${wanted}, and ${excerpt(type, 80)} needs one.`
+    terminal.event('unsent', { category, subscribed }, problem, `  → ${next}`, ...lines)
   }
 }

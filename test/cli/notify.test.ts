@@ -23,7 +23,7 @@ test('without a flag it sends the documented notification to the first subscribe
   const { emulator, receiver, notify } = await running()
   const none = await notify()
   expect(none).toMatchObject({ code: 1, stderr: '' })
-  expect(none.stdout).toMatch(/^✘ Nothing was sent: .*\n {2}There is no subscription at all/)
+  expect(none.stdout).toMatch(/^✘ Nothing was sent: .*\n {2}→ There is no subscription at all/)
   const id = await created(emulator, { users: 'bob', url: receiver.url })
   const { code, stdout, stderr } = await notify()
   expect([code, stderr]).toEqual([0, ''])
@@ -61,18 +61,18 @@ test('a callback that fails is exit code 1, and the end of the subscription is n
   expect([code, JSON.parse(stdout)]).toEqual([1, { ...failed, subscriptionEnded: true }])
 })
 
-test('without a match lists who is subscribed, and a mistake names its flag', async () => {
+test('without a match says which type it needs and who is subscribed, and a mistake names its flag', async () => {
   const { emulator, notify } = await running()
   for (let i = 0; i < 25; i++) await created(emulator, { users: `user-${i}`, types: 'call-score' })
-  const { code, stdout } = await notify('--user', 'nobody')
+  const { code, stdout } = await notify('--user', 'user-1')
   expect(code).toBe(1)
   expect(stdout.split('\n').slice(0, 3)).toEqual([
-    '✘ Nothing was sent: no subscription is for lowEnergyAgentOpened of nobody.',
-    '  Subscribed are:',
-    expect.stringMatching(/^ {4}\d+ {2}user-24: call-score$/),
+    '✘ Nothing was sent: no subscription to behavioral is for user-1, and lowEnergyAgentOpened needs one.',
+    '  → Subscribe to it, or choose --user and --type from these:',
+    expect.stringMatching(/^ {4}\d+ {2}user-24: call-score \(--type cxScoreUpdated\)$/),
   ])
   const unsent = JSON.parse((await notify('--user', 'nobody', '--json')).stdout)
-  expect([unsent.event, unsent.subscribed.length]).toEqual(['unsent', 20])
+  expect([unsent.event, unsent.category, unsent.subscribed.length]).toEqual(['unsent', 'behavioral', 20])
   for (const [flag, value] of [
     ['--type', 'brandNew'],
     ['--user', ''],

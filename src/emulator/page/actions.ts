@@ -60,6 +60,7 @@ async function notify({ emulator }: PageHost, body: unknown) {
   const newest = results.length > 0 ? [] : emulator.subscriptions.slice(-20).reverse()
   return {
     type,
+    category,
     username,
     results: results.map(resultView),
     subscribed: newest.map(({ subscriptionId, notificationTypes, usernames }) => ({

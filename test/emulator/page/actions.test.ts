@@ -29,6 +29,7 @@ test('notify answers with a result for each subscription', async () => {
     status: 200,
     answer: {
       type: 'lowEnergyAgentOpened',
+      category: 'behavioral',
       username: 'alice',
       results: [{ subscriptionId, callbackUrl: `${receiver.url}?…`, status: 204, subscriptionEnded: false }],
       subscribed: [],
