@@ -1,7 +1,7 @@
 /** Sends notifications to the matching subscriptions (docs/service.md, Delivery): one POST each, no retries. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createSecureContext, rootCertificates } from 'node:tls'
-import pLimit, { type LimitFunction } from 'p-limit'
+import pLimit from 'p-limit'
 import { Agent, request } from 'undici'
 import { TimeoutError } from '../errors.js'
 import { loopbackHost } from '../shared/addresses.js'
@@ -21,20 +21,19 @@ export interface CallbackResult extends Pick<RecordedCallback, 'subscriptionId' 
   readonly subscriptionEnded: boolean
 }
 
-/** Connections to one receiver: the callbacks of a burst wait here instead of flooding it. */
-const connectionsPerOrigin = 64
+/** Callbacks in flight: those of a burst wait here instead of flooding a receiver. */
+const inFlight = 64
 
 type HeaderValues = Readonly<Record<string, string>>
 type Sent = Pick<RecordedCallback, 'headers' | 'body'>
 type About = Pick<RecordedCallback, 'subscriptionId' | 'callbackUrl' | 'notificationId' | 'type' | 'username'>
-type Attempt = Pick<CallbackResult, 'status' | 'error'>
+type Attempt = Pick<CallbackResult, 'status' | 'error'> & Pick<RecordedCallback, 'answer'>
 
 export class Callbacks {
   readonly #parts: EmulatorParts
   readonly #timeoutMs: number
   readonly #agent: Agent
-  /** By origin. */
-  readonly #queues = new Map<string, LimitFunction>()
+  readonly #queue = pLimit(inFlight)
 
   /** @param ca - certificates in PEM that receivers may use besides public ones */
   constructor(parts: EmulatorParts, timeoutMs: number, ca: readonly string[]) {
@@ -42,7 +41,7 @@ export class Callbacks {
     this.#timeoutMs = timeoutMs
     // Made once: reading the public authorities' certificates for every connection would take longer than TLS.
     const secureContext = createSecureContext({ ca: [...rootCertificates, ...ca] })
-    this.#agent = new Agent({ connections: connectionsPerOrigin, connect: { secureContext } })
+    this.#agent = new Agent({ connections: inFlight, connect: { secureContext } })
   }
 
   /**
@@ -74,39 +73,31 @@ export class Callbacks {
   }
 
   /** One callback. Headers and body are made when the callback is sent: a parameter may change until then. */
-  async #deliver(callback: About, requestFor: (parameters: HeaderValues) => Sent): Promise<CallbackResult> {
-    const { store } = this.#parts
-    const { subscriptionId, callbackUrl } = callback
-    const { origin } = new URL(callbackUrl)
-    const queue = this.#queues.get(origin) ?? pLimit(connectionsPerOrigin)
-    this.#queues.set(origin, queue)
-    const attempt = await queue(() => this.#call(callback, requestFor))
-    store.callbackDone(subscriptionId, attempt.error === undefined)
-    const subscriptionEnded = store.get(subscriptionId) === undefined
-    return { subscriptionId, callbackUrl, ...attempt, subscriptionEnded }
-  }
-
-  async #call(callback: About, requestFor: (parameters: HeaderValues) => Sent): Promise<Attempt> {
+  #deliver(about: About, requestFor: (parameters: HeaderValues) => Sent): Promise<CallbackResult> {
     const { store, faults, activity } = this.#parts
-    const { subscriptionId, callbackUrl } = callback
-    const subscription = store.get(subscriptionId)
-    if (subscription === undefined) {
-      return { error: new Error('The subscription ended before this callback was sent') }
-    }
-    const fault = faults.take('callback', subscriptionId)
-    const request = requestFor(subscription.parameters)
-    const finish = activity.beginCallback({ ...callback, ...request, ...(fault && { fault }) })
-    const { answer, ...attempt } = await this.#post(callbackUrl, request, fault)
-    const { error, ...status } = attempt
-    finish({ ...status, ...(answer && { answer }), ...(error && { error: messageOf(error) }) })
-    return attempt
+    const { subscriptionId, callbackUrl } = about
+    return this.#queue(async () => {
+      const subscription = store.get(subscriptionId)
+      if (subscription === undefined) {
+        const error = new Error('The subscription ended before this callback was sent')
+        return { subscriptionId, callbackUrl, error, subscriptionEnded: true }
+      }
+      const fault = faults.take('callback', subscriptionId)
+      const request = requestFor(subscription.parameters)
+      const finish = activity.beginCallback({ ...about, ...request, ...(fault && { fault }) })
+      const { error, answer, ...status } = await this.#post(callbackUrl, request, fault)
+      finish({ ...status, ...(answer && { answer }), ...(error && { error: messageOf(error) }) })
+      store.callbackDone(subscriptionId, error === undefined)
+      const subscriptionEnded = store.get(subscriptionId) === undefined
+      return { subscriptionId, callbackUrl, ...status, ...(error && { error }), subscriptionEnded }
+    })
   }
 
   async #post(
     callbackUrl: string,
     { headers, body }: Sent,
     fault: CallbackFault | undefined,
-  ): Promise<Attempt & Pick<RecordedCallback, 'answer'>> {
+  ): Promise<Attempt> {
     if (fault !== undefined && 'status' in fault) return answered(fault.status, `${injectedFault} answered`)
     const reset = fault !== undefined && 'reset' in fault ? fault.reset : undefined
     if (reset === 'before-processing') {

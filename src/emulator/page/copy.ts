@@ -4,17 +4,13 @@ import type { PageHost } from './host.js'
 import { program } from './program.js'
 import type { SentEvent } from './rows.js'
 
-/** @param name - as `copyButton` has it */
+/** @param name - as `copyButton` has it: of an event its number, for a command that sends it again */
 export function textToCopy(host: PageHost, name: string): string | undefined {
   if (name === 'program') return program
   const variables = Object.entries(variablesOf(host)).map(([variable, value]) => `${variable}=${value}\n`)
   if (name === 'variables') return variables.join('')
-  const [part, number] = name.split('-')
-  const event = host.activity.event(Number(number))
-  if (event === undefined || !('request' in event)) return undefined
-  if (part === 'curl') return curlOf(event, host)
-  if (part === 'body') return event.request.body
-  return part === 'answer' ? event.request.answer?.body : undefined
+  const event = host.activity.event(Number(name))
+  return event !== undefined && 'request' in event ? curlOf(event, host) : undefined
 }
 
 /** Headers that curl writes itself. */

@@ -27,7 +27,7 @@ export function openedOf(view: View): Html | undefined {
 
 function sentDetails(event: SentEvent, view: View): Html {
   const { number, kind, request } = event
-  const { activity, emulator } = view.host
+  const { emulator } = view.host
   const { startedAt, fault, answer } = request
   const isCallback = kind === 'callback'
   const reason = reasonOf(event)
@@ -36,9 +36,6 @@ function sentDetails(event: SentEvent, view: View): Html {
     ? request.subscriptionId
     : (request.subscriptionId ?? request.refusal?.subscriptionId)
   const isActive = emulator.subscriptions.some((each) => each.subscriptionId === subscriptionId)
-  const isOneOfSeveral =
-    isCallback &&
-    activity.callbacks.filter((each) => each.notificationId === request.notificationId).length > 1
   return html`
     <h2>${titleOf(event)}</h2>
     <p>${outcomeOf(request)} <span class="muted">${new Date(startedAt).toISOString().slice(0, 10)} ${clock(startedAt)}</span></p>
@@ -49,13 +46,12 @@ function sentDetails(event: SentEvent, view: View): Html {
     <div class="buttons">
       ${isCallback && isActive && isWhole && actionButton('resend', { event: number }, 'Resend', 'primary')}
       ${isCallback && html`<a class="button" href="${view.linkTo({ open: `send-${number}` })}">Change and send…</a>`}
-      ${isWhole && copyButton(`curl-${number}`, 'Copy as curl')}
+      ${isWhole && copyButton(`${number}`, 'Copy as curl')}
       ${subscriptionId !== undefined && html`<a class="button" href="${view.linkTo({ open: `subscription-${subscriptionId}` })}">Subscription #${subscriptionId}</a>`}
-      ${isOneOfSeveral && html`<a class="button" href="${view.linkTo({ q: request.notificationId })}">All callbacks of this notification</a>`}
     </div>
     ${isCallback && !isActive && html`<p>Subscription #${subscriptionId} has ended: nothing is sent to it any more.</p>`}
-    ${section(isCallback ? "The receiver's answer" : "The emulator's answer", `answer-${number}`, answer, view, answerBody)}
-    ${section(isCallback ? `The callback for ${request.username}` : 'The request', `body-${number}`, request, view, isCallback ? answerBody : requestBody)}`
+    ${section(isCallback ? "The receiver's answer" : "The emulator's answer", answer, view, answerBody)}
+    ${section(isCallback ? `The callback for ${request.username}` : 'The request', request, view, isCallback ? answerBody : requestBody)}`
 }
 
 /** Beside a failed callback, because most failures are a wrong secret. */
@@ -68,14 +64,13 @@ function parametersSent({ 'content-type': _, ...parameters }: Pairs, { secrets }
 /** The body before the headers, because it says more. */
 function section(
   title: string,
-  name: string,
   sent: RecordedAnswer | undefined,
   view: View,
   bodyOf: (sent: RecordedAnswer, view: View) => Html,
 ): Html {
   if (sent === undefined) return html`<h3>${title}</h3><p class="muted">No complete answer.</p>`
   const { headers, body, bodyLength } = sent
-  return html`<h3>${title} ${body !== '' && copyButton(name, 'Copy', 'small')}</h3>
+  return html`<h3>${title}</h3>
     ${body === '' ? html`<p class="muted">No body.</p>` : bodyOf(sent, view)}
     ${bodyLength > body.length && html`<p class="muted">Only the beginning is kept, of ${bodyLength} characters.</p>`}
     ${pairsOf(view.secrets.pairs(headers))}`

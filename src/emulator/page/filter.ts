@@ -23,7 +23,7 @@ export function matching<Item>(
   })
 }
 
-export function eventText(event: TimeLineEvent, filter: string): readonly unknown[] {
+export function eventText(event: TimeLineEvent): readonly unknown[] {
   const about = [titleOf(event), `#${subscriptionIdOf(event)}`]
   if (event.kind === 'tokens-revoked') return about
   if (event.kind === 'ended') return [...about, endReasons[event.reason]]
@@ -34,9 +34,8 @@ export function eventText(event: TimeLineEvent, filter: string): readonly unknow
     return [...about, ...outcome, method, path, ...Object.entries(masked.fields(headers, body) ?? {}).flat()]
   }
   const { callbackUrl, notificationId, username } = event.request
-  // Letters of a random id are no name: it is found as a whole only.
-  const id = filter.includes(notificationId) ? notificationId : ''
-  return [...about, ...outcome, username, masked.url(callbackUrl), body.replace(notificationId, ''), id]
+  // Letters of a random id are no name.
+  return [...about, ...outcome, username, masked.url(callbackUrl), body.replace(notificationId, '')]
 }
 
 export function subscriptionText(subscription: SubscriptionRecord): readonly unknown[] {

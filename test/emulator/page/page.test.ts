@@ -73,7 +73,6 @@ test('a failed callback begins with the reason and the parameters that were sent
     const reason = status === 404 ? 'Cannot POST /' : "status 401: see callback.refused in the receiver's log"
     expect(text).toContain(reason)
     expect(text).toContain(headers.token ? 'token ••••' : 'Sent without a parameter')
-    expect(text).toContain('All callbacks of this notification')
   }
 })
 
@@ -87,7 +86,7 @@ test('a refused create is not that of another subscription, and links to it', as
   const details = await source('open=event-2')
   expect(textOf(details)).toContain('Subscription 1 is identical')
   expect(details).toContain('<a class="button" href="?open=subscription-1">Subscription #1</a>')
-  expect(details).toContain('<a class="close" href="?"')
+  expect(details).toContain('<a class="close" id="close" data-live href="?"')
 })
 
 test('subscriptions are active, failing or ended; an ended one has its reason and its time line', async () => {
@@ -130,11 +129,10 @@ describe('the filter', () => {
     await created(emulator, { users: 'alice', url, fields: { token: 'bob' }, headers: { 'x-id': 'bob' } })
     for (let i = 0; i < 30; i++) await requestToken(emulator)
     emulator.injectFault('callback', { status: 503 })
-    const [id, username] = ['0bb0ada0-0000-4000-8000-000000000bob', 'alice']
-    await emulator.notify({ ...lowEnergy, username, id, payload: {} })
+    const id = '0bb0ada0-0000-4000-8000-000000000bob'
+    await emulator.notify({ ...lowEnergy, id, payload: {} })
     for (const q of ['bob', 'ada', 'eyj', '401', '4012', '0123'])
       expect([q, await titles(q)]).toEqual([q, null])
-    expect(await titles(id)).toEqual(['lowEnergyAgentOpened #1'])
     expect(await titles('503')).toEqual(['lowEnergyAgentOpened #1'])
     expect(await titles('40123')).toEqual(['lowEnergyAgentOpened #1', 'create #1'])
   })
@@ -182,14 +180,12 @@ describe('secrets', () => {
     await emulator.fetch(new Request(`${emulator.baseUrl}//api?a=b`))
     emulator.injectFault('callback', { status: 503 })
     await emulator.notify(lowEnergy)
-    expect(await get('copy/curl-2')).toContain(`--request GET '${emulator.baseUrl}//api?a=b'`)
-    const callback = await get('copy/curl-3')
+    expect(await get('copy/2')).toContain(`--request GET '${emulator.baseUrl}//api?a=b'`)
+    const callback = await get('copy/3')
     expect(callback).toContain("--request POST 'https://app.example.com/x?ids[]=1&in={a,b}'")
     expect(callback).toContain(`--header 'token: it'\\''s'`)
-    expect(await get('copy/body-3')).toBe(emulator.callbacks[0]?.body)
-    expect(await get('copy/answer-1')).toBe('{"subscription_id":1}')
     expect(await get('copy/variables')).toContain(`NOTIFICATION_CLIENT_SECRET=${emulator.clientSecret}\n`)
-    for (const nothing of ['answer-3', 'curl-99', 'constructor']) {
+    for (const nothing of ['99', 'constructor']) {
       expect((await fetch(`${emulator.pageUrl}copy/${nothing}`)).status).toBe(404)
     }
   })
