@@ -27,7 +27,7 @@ a { color: var(--accent); }
 code, pre, textarea, dl, time, .id { font: 12.5px / 1.45 ui-monospace, Menlo, Consolas, monospace; }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: -2px; }
 .muted, .about, .id, .empty, .tab, dt, label { color: var(--muted); }
-.bad { color: light-dark(#b3261e, #ffaaa3); }
+.bad, .button.bad { color: light-dark(#b3261e, #ffaaa3); }
 .good { color: light-dark(#17663a, #86e0a8); }
 .neutral, .request { color: light-dark(#1c54c7, #9dbdff); }
 .callback { color: light-dark(#6a35c4, #c9b4ff); }
@@ -50,7 +50,7 @@ main:has(#details:not([hidden])) { grid-template-columns: minmax(200px, 240px) m
 .details { padding: 14px 16px 20px; }
 [hidden] { display: none !important; }
 .details .close + * { margin-top: 0; }
-.details > * + * { margin-top: 12px; }
+.details > * + *, #injected > * + * { margin-top: 12px; }
 .details h2 { font-size: 16px; }
 .details h3 { margin-top: 22px; }
 .details h3 + *, .details .muted + dl, pre + dl { margin-top: 8px; }
@@ -65,7 +65,6 @@ main:has(#details:not([hidden])) { grid-template-columns: minmax(200px, 240px) m
 nav .button[aria-current="true"] { border-color: var(--accent); color: var(--accent); }
 .narrow { display: none; }
 .button.primary { border-color: var(--accent); background: var(--accent); color: var(--on-accent); }
-.button.bad { color: light-dark(#b3261e, #ffaaa3); }
 .button.quiet { border-color: transparent; }
 .button.small { min-height: 24px; padding: 0 7px; font-size: 12.5px; font-weight: 400; }
 input, select, textarea { width: 100%; }
@@ -155,20 +154,17 @@ async function refresh() {
   isRefreshing = false
 }
 
-/** Replaces what has changed, and keeps the focus, the places in the lists, and a form that is open. */
+/** Replaces what has changed, and keeps the focus, the places in the lists, and a form that is open with what is typed. */
 function show(next) {
   const focused = document.activeElement?.id
   const places = [...document.querySelectorAll('.list')].map((list) => [list.id, list.scrollTop, list.scrollHeight])
-  const open = new URLSearchParams(location.search).get('open')
-  const form = document.querySelector('form.fields')
-  const same = form?.dataset.open === open && next.querySelector('form.fields')
-  if (same) same.replaceWith(form)
   for (const live of document.querySelectorAll('[data-live]')) {
+    const form = live.querySelector('form.fields')
     const other = next.getElementById(live.id)
-    if (!live.isEqualNode(other)) live.replaceWith(other)
+    // The live parts beside the form come next.
+    if (form && next.getElementById(form.id)) continue
+    if (other && !live.isEqualNode(other)) live.replaceWith(other)
   }
-  const opened = document.querySelector('form.fields')
-  if (opened) opened.dataset.open = open
   if (document.activeElement !== box) box.value = next.querySelector('[name=q]').value
   for (const [id, top, height] of places) {
     const list = document.getElementById(id)

@@ -9,7 +9,7 @@ import { program } from './program.js'
 import type { Pairs } from './secrets.js'
 
 /** @param from - the event whose notification is in the form, or with an `s` the subscription to send to */
-export function sendForm({ host: { activity, emulator } }: View, from: string): Html {
+export function sendForm({ host: { activity, emulator }, open }: View, from: string): Html {
   const { subscriptions } = emulator
   const event = activity.event(Number(from))
   const callback = event?.kind === 'callback' ? event.request : undefined
@@ -22,7 +22,7 @@ export function sendForm({ host: { activity, emulator } }: View, from: string): 
   const types = Object.values(documentedNotificationTypes).flat()
   const categories = Object.fromEntries(notificationTypes.map((each) => [each, each]))
   return html`<h2>Send a notification</h2>
-    <form class="fields" action="api/notify">
+    <form class="fields" id="form-${open}" action="api/notify">
       <label>User<input name="username" value="${username}" required autocomplete="off"></label>
       <label>Type<input name="type" value="${type}" list="types" required autocomplete="off"></label>
       ${select('category', 'To subscriptions for', { '': 'what brings this type', ...categories })}
@@ -58,7 +58,7 @@ const times = { 1: 'once', 2: '2 times', 3: '3 times: ends a subscription', Infi
 export function faultForm({ host }: View): Html {
   const injected = host.faults.list()
   return html`<h2>Inject a fault</h2>
-    <form class="fields" action="api/inject">
+    <form class="fields" id="form-faults" action="api/inject">
       ${select('operation', 'What fails', operations)}
       ${select('fault', 'How they fail', faults)}
       ${select('times', 'How often', times)}
@@ -66,7 +66,7 @@ export function faultForm({ host }: View): Html {
       <div><button class="button primary">Inject</button></div>
     </form>
     <h3>Injected</h3>
-    ${injected.length === 0 ? html`<p class="muted">None. Fail three callbacks of one subscription to see it end.</p>` : html`<ul>${injected.map((fault) => html`<li>${injectedInWords(fault)}</li>`)}</ul>${actionButton('clear', {}, 'Clear all')}`}
+    <div id="injected" data-live>${injected.length === 0 ? html`<p class="muted">None. Fail three callbacks of one subscription to see it end.</p>` : html`<ul>${injected.map((fault) => html`<li>${injectedInWords(fault)}</li>`)}</ul>${actionButton('clear', {}, 'Clear all')}`}</div>
     <h3>Tokens</h3>
     <p class="muted">Refuses every access token issued until now, to see your client request another one.</p>
     ${actionButton('revoke-tokens', {}, 'Revoke tokens')}`

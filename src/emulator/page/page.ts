@@ -30,13 +30,14 @@ export function pageOf(host: PageHost, query: URLSearchParams): Html {
     },
   }
   const events = host.activity.events.reverse()
-  const found = matching(events, q, (event) => eventText(event, q)).filter(
+  const found = matching(events, q, eventText).filter(
     (event) =>
       event.number > Number(after) &&
       (show === 'failure' ? isFailure(event) : show === '' || show === event.kind),
   )
   const faults = host.faults.list()
   const rows = subscriptionRows(host, q)
+  const chosen = rows[state as keyof typeof states] ?? []
   const opened = openedOf(view)
   const tab = (name: string, value: string, chosen: string, label: unknown) =>
     html`<a class="tab" href="${view.linkTo({ [name]: value })}" aria-current="${String(value === chosen)}">${label}</a>`
@@ -74,9 +75,9 @@ export function pageOf(host: PageHost, query: URLSearchParams): Html {
       <div class="tabs">${Object.entries(states).map(([value, name]) => tab('state', value, state, `${name} ${rows[value as keyof typeof states].length}`))}</div>
     </div>
     <ol class="list" id="subscriptions">
-      ${(rows[state as keyof typeof states] ?? []).slice(0, shownRows).map((row) => subscriptionRow(row, view))}
+      ${chosen.slice(0, shownRows).map((row) => subscriptionRow(row, view))}
       ${host.emulator.subscriptions.length === 0 && state === '' && html`<li class="empty">None. One appears as soon as a client creates it.</li>`}
-      ${(rows[state as keyof typeof states] ?? []).length > shownRows && html`<li class="empty">The filter finds the others.</li>`}
+      ${chosen.length > shownRows && html`<li class="empty">The filter finds the others.</li>`}
     </ol>
   </section>
   <section class="pane" aria-label="Time line" id="events" data-live>
@@ -94,7 +95,7 @@ export function pageOf(host: PageHost, query: URLSearchParams): Html {
   </section>
   <section class="pane" aria-label="Details" id="details" data-live ${opened === undefined && 'hidden'}>
     <div class="details list" id="${open}-details">
-      <a class="close" href="${view.linkTo({ open: '' })}" aria-label="Close" title="Close (Escape)">✕</a>
+      <a class="close" id="close" data-live href="${view.linkTo({ open: '' })}" aria-label="Close" title="Close (Escape)">✕</a>
       ${opened}
     </div>
   </section>

@@ -57,10 +57,10 @@ describe('a person', () => {
     await page.getByLabel('Payload').fill('{"callId":"typed"')
     await click(page, 'Send')
     await outcome(page, 'This notification cannot be delivered')
-    // What is typed stays while the page changes.
+    // What is typed stays while the page changes, and so does the focus.
+    await page.getByLabel('Payload').press('End')
     await world.subscribe('bob')
     await row(page, /bob #2/).waitFor()
-    await page.getByLabel('Payload').press('End')
     await page.keyboard.type('}')
     await click(page, 'Send')
     await outcome(page, 'Answered 204')
@@ -78,6 +78,7 @@ describe('a person', () => {
     await page.getByLabel('How often').selectOption('until cleared')
     await click(page, 'Inject')
     await page.getByText('Every create request: status 503').waitFor()
+    expect(await page.getByLabel('What fails').inputValue()).toBe('create')
     await click(page, 'Clear all')
     await page.getByText(/^None\./).waitFor()
     await world.subscribe('bob')
