@@ -7,153 +7,81 @@ import { transformSync } from 'esbuild'
 import { type Logger, NotificationClient } from 'notification-subscriber'
 import { startEmulator } from 'notification-subscriber/emulator'
 import { SubscriptionKeeper, type SubscriptionKeeperOptions } from 'notification-subscriber/keeper'
-import { DeliveryReceiver, toNodeHandler, toWebHandler } from 'notification-subscriber/webhooks'
+import { DeliveryReceiver, toNodeHandler } from 'notification-subscriber/webhooks'
 import { pino } from 'pino'
-import { afterEach, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import winston from 'winston'
-import { filesWith, keep, numbered, realTime, spoolFolder } from '../spool/support.js'
-import { deferred } from '../support/deferred.js'
+import { keep, numbered, spoolFolder } from '../spool/support.js'
 import { eventually } from '../support/eventually.js'
-import { credentials, fakeService, subscription } from '../support/fake-service.js'
+import { fakeService, subscription } from '../support/fake-service.js'
 import { isTrial, recordingLogger } from '../support/recording-logger.js'
-import { lowEnergyDelivery } from '../webhooks/deliveries.js'
-import { authenticated, post, secrets } from '../webhooks/support.js'
+import { post, secrets } from '../webhooks/support.js'
 
 type Recording = ReturnType<typeof recordingLogger>
-
-const body = JSON.stringify(lowEnergyDelivery())
-const request = () =>
-  new Request('https://app.example.com/n', { method: 'POST', headers: authenticated, body })
 
 const throwing = (error: unknown) => () => {
   throw error
 }
 
-/** What fails with the error, by the event that reports it. */
+/** What fails with the error in each module, by the event that reports it. */
 const failures: Record<string, (error: unknown, logger: Recording) => unknown> = {
   'request.failed': (error, logger) => {
     const fetch = () => Promise.reject(error)
     const client = fakeService().client({ fetch, logger, retry: { maxAttempts: 1 } })
     return client.unsubscribe(7).catch(() => {})
   },
-  'on-response.failed': (error, logger) =>
-    fakeService()
-      .client({ logger })
-      .createSubscription(subscription, { onResponse: () => Promise.reject(error) }),
   'handler.failed': (error, logger) => {
     const receiver = new DeliveryReceiver({ secrets, logger })
     return receiver.onAny(() => Promise.reject(error)).handle(post())
   },
-  'on-error.failed': (error, logger) => {
-    const fail = () => Promise.reject(error)
-    return new DeliveryReceiver({ secrets, logger, onError: fail }).onAny(fail).handle(post())
-  },
-  'on-invalid.failed': (error, logger) =>
-    new DeliveryReceiver({ secrets, logger, onInvalid: () => Promise.reject(error) }).handle({
-      ...post(),
-      body: '{',
-    }),
-  'on-refused.failed': (error, logger) =>
-    new DeliveryReceiver({ secrets, logger, onRefused: () => Promise.reject(error) }).handle(post({})),
-  'wait-until.failed': async (error, logger) => {
-    const handled = deferred<void>()
-    const receiver = new DeliveryReceiver({ secrets, logger, ackTimeoutMs: 0 }).onAny(() => handled.promise)
-    await toWebHandler(receiver, { waitUntil: () => Promise.reject(error) })(request())
-    handled.resolve()
-  },
-  'callback.unanswered': (error, logger) => {
-    const response = { statusCode: 0, headersSent: false, setHeader() {}, end: throwing(error) }
-    const unanswered = Object.assign(new PassThrough(), { method: 'PUT', headers: {} })
-    return toNodeHandler(new DeliveryReceiver({ secrets, logger }))(unanswered, response)
-  },
   'secrets.failed': (error, logger) =>
     new DeliveryReceiver({ secrets: throwing(error), logger }).handle(post()),
-  'token.refresh-failed': async (error, logger) => {
-    vi.useFakeTimers()
-    const service = fakeService()
-    const client = service.client({ logger })
-    await client.getAccessToken()
-    service.onToken = () => Promise.reject(error)
-    vi.advanceTimersByTime(0.9 * 3_600_000)
-    await client.getAccessToken()
+  'callback.unanswered': (error, logger) => {
+    const response = { statusCode: 0, headersSent: false, setHeader() {}, end: throwing(error) }
+    const request = Object.assign(new PassThrough(), { method: 'PUT', headers: {} })
+    return toNodeHandler(new DeliveryReceiver({ secrets, logger }))(request, response)
   },
-  'spool.failed': (error, logger) => spoolFailing(error, logger, 'spool.failed'),
-  'spool.stuck': (error, logger) => spoolFailing(error, logger, 'spool.stuck'),
-  'spool.discarded': (error, logger) => spoolFailing(error, logger, 'spool.discarded', () => 'discard'),
-  'spool.dead-lettered': (error, logger) =>
-    spoolFailing(error, logger, 'spool.dead-lettered', () => 'dead-letter'),
-  'spool.callback-failed': (error, logger) =>
-    spoolFailing(new Error('the queue is away'), logger, 'spool.callback-failed', () =>
-      Promise.reject(error),
-    ),
-  'spool.read-failed': (error, logger) => diskFailing(error, logger, 'spool.read-failed', 'read'),
-  'spool.write-failed': (error, logger) => diskFailing(error, logger, 'spool.write-failed', 'write'),
-  'problem.began': (error, logger) => keeperOn(() => Promise.reject(error), logger, 'problem.began'),
-  'listener.failed': (error, logger) => {
-    const fail = () => Promise.reject(new Error('the store is away'))
-    return keeperOn(fail, logger, 'listener.failed', { onProblem: () => Promise.reject(error) })
+  'spool.failed': async (error, logger) => {
+    await using folder = await spoolFolder()
+    const spool = await folder.open({ deliver: () => Promise.reject(error), logger })
+    await keep(spool, numbered(1))
+    await eventually(() => expect(eventsOf(logger)).toContain('spool.failed'))
+    await spool.close({ timeoutMs: 0 })
+  },
+  'problem.began': (error, logger) => {
+    const fail = () => Promise.reject(error)
+    const store = { get: fail, set: fail, delete: fail, compareAndSet: fail }
+    return keeperWith({ store, logger }, 'problem.began')
   },
   'subscription.failed': (error, logger) => {
     const client = fakeService().client({ fetch: () => Promise.reject(error), retry: false })
-    return keeperOn(undefined, logger, 'subscription.failed', { client })
+    return keeperWith({ client, logger }, 'subscription.failed')
   },
   'emulator.listener-failed': async (error, logger) => {
     vi.spyOn(console, 'error').mockImplementation((message, fields) => logger.error(fields, message))
     await using emulator = await startEmulator()
     emulator.on('created', () => Promise.reject(error))
-    await new NotificationClient({ ...emulator.clientOptions }).createSubscription({
-      ...subscription,
-      callbackUrl: 'https://localhost:1/n',
-    })
+    const callbackUrl = 'https://localhost:1/n'
+    await new NotificationClient(emulator.clientOptions).createSubscription({ ...subscription, callbackUrl })
     vi.restoreAllMocks()
   },
 }
 
-/** A keeper whose store fails, if a failure is given. */
-async function keeperOn(
-  fail: (() => Promise<never>) | undefined,
-  logger: Recording,
+/** A keeper that runs until the event is logged. */
+async function keeperWith(
+  options: Partial<SubscriptionKeeperOptions> & { readonly logger: Recording },
   event: string,
-  options: Partial<SubscriptionKeeperOptions> = {},
-) {
+): Promise<void> {
   const keeper = new SubscriptionKeeper({
     ...subscription,
     client: fakeService().client(),
     name: 'coaching',
-    store: fail ? { get: fail, set: fail, delete: fail, compareAndSet: fail } : new Map(),
-    parameters: { token: credentials.clientSecret },
-    logger,
+    store: new Map(),
     ...options,
   })
   keeper.start()
-  await eventually(() => expect(eventsOf(logger)).toContain(event))
+  await eventually(() => expect(eventsOf(options.logger)).toContain(event))
   await keeper.stop()
-}
-
-/** A spool whose deliveries fail, until the event is logged. */
-async function spoolFailing(error: unknown, logger: Recording, event: string, onStuck?: () => unknown) {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] })
-  await using folder = await spoolFolder()
-  const spool = await folder.open({ deliver: () => Promise.reject(error), logger, onStuck })
-  await keep(spool, numbered(1))
-  while (!eventsOf(logger).includes(event)) {
-    await vi.advanceTimersByTimeAsync(60_000)
-    await realTime(5)
-  }
-  vi.useRealTimers()
-  await spool.close({ timeoutMs: 0 })
-}
-
-/** A spool on a disk that fails to do this. */
-async function diskFailing(error: unknown, logger: Recording, event: string, operation: string) {
-  await using folder = await spoolFolder()
-  await folder.leave(numbered(1))
-  const before = (name: string) => {
-    if (name === operation) throw error
-  }
-  const spool = await folder.open({ deliver: () => {}, logger }, filesWith({ before }))
-  await eventually(() => expect(eventsOf(logger)).toContain(event))
-  await spool.close({ timeoutMs: 0 })
 }
 
 function eventsOf({ lines }: Recording): unknown[] {
@@ -216,8 +144,6 @@ function errorWith(secret: string): Error {
   )
 }
 
-afterEach(() => void vi.useRealTimers())
-
 test.each(Object.entries(failures))('%s', async (event, fail) => {
   const secret = 'p4ssw0rd-of-redis'
   const { logger, printed } = everyLogger()
@@ -235,14 +161,6 @@ test.each(Object.entries(failures))('%s', async (event, fail) => {
     expect(lines.filter((each) => !isTrial(each)).map((each) => each.event)).toEqual(eventsOf(logger))
     expect(JSON.stringify(lines.find((each) => each.event === event).err)).toContain('WRONGPASS')
   }
-})
-
-test('every event that has an `err` is tried above', () => {
-  // These two are logged for bugs of the keeper only.
-  const untried = ['keeper.broken', 'reconcile.broken']
-  const rows = page.matchAll(/^\| `([a-z.-]+)` \| \w+ \|[^|]*(?:`err`|as `spool\.failed`)/gm)
-  const documented = [...rows].map(([, event]) => event)
-  expect(documented.toSorted()).toEqual([...Object.keys(failures), ...untried].toSorted())
 })
 
 test('nothing but logger.ts writes to a logger or to the console', () => {
