@@ -24,7 +24,6 @@ const documentation = [
 const processes = [
   'test/cli/**/*.test.ts',
   'test/spool/{killed,folder,lock,full-disk,deliverer,poison}.test.ts',
-  'test/scenarios/no-code-generation.test.ts',
 ]
 
 /** Files that take longest in their project, so that none of them runs alone in the end. */

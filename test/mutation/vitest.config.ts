@@ -31,7 +31,6 @@ const config = defineConfig({
       'test/integration/forgotten-close.test.ts',
       'test/integration/{examples,opentelemetry}.test.ts',
       'test/webhooks/index.test.ts',
-      'test/scenarios/no-code-generation.test.ts',
       // Random: a mutant that dies by luck is not one that a test kills.
       'test/scenarios/bad-input.test.ts',
       'test/**/*.property.test.ts',
