@@ -1,5 +1,6 @@
 /** A file of deliveries. What becomes of an entry is written over its state, and the file is removed when all are done. */
 import type { FileHandle } from 'node:fs/promises'
+import { setImmediate } from 'node:timers/promises'
 import { failDisk, ifGone, type SpoolFolder } from './folder.js'
 import type { FileFields, Place, StoredEntry } from './format.js'
 import { fieldsIn, lineOf, nameOf, notAttempted, placesIn, sizeWithoutTornLine, stateOf } from './format.js'
@@ -40,6 +41,9 @@ export class Segment {
   #isNameSynced = false
   #file: Promise<FileHandle> | undefined
   #users = 0
+  /** The entries whose states are written next, and the end of that write. */
+  readonly #changed: Entry[] = []
+  #written: Promise<void> = Promise.resolve()
 
   /** The first append to an open segment makes its file. */
   constructor(folder: SpoolFolder, fields: FileFields, onGone: (gone: Segment) => void) {
@@ -198,13 +202,27 @@ export class Segment {
   }
 
   /** Writes what became of an entry. Not synced: a power failure may restore the earlier state. @throws `SpoolError` */
-  async writeState(entry: Entry): Promise<void> {
-    const state = Buffer.from(stateOf(entry, entry.isDone))
-    await this.#withFile((file) => writeAll(file, state, entry.offset)).catch(ifGone(undefined))
-    if (!entry.isDone) return
-    this.#entries.delete(entry)
+  writeState(entry: Entry): Promise<void> {
+    // Entries of one turn wait for each other: one by one, draining takes half as long again.
+    if (this.#changed.push(entry) === 1) this.#written = this.#writeStates()
+    return this.#written
+  }
+
+  async #writeStates(): Promise<void> {
+    await setImmediate()
+    const entries = this.#changed.splice(0)
+    await this.#withFile(async (file) => {
+      const writes = entries.map((each) =>
+        writeAll(file, Buffer.from(stateOf(each, each.isDone)), each.offset),
+      )
+      // Also after a failure: the file must not be closed under a write.
+      await Promise.allSettled(writes)
+      await Promise.all(writes)
+    }).catch(ifGone(undefined))
+    const done = entries.filter(({ isDone }) => isDone)
+    for (const entry of done) this.#entries.delete(entry)
     await this.#dropIfEmpty().catch((error) => {
-      this.#entries.add(entry)
+      for (const entry of done) this.#entries.add(entry)
       throw error
     })
   }

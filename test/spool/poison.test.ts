@@ -139,10 +139,9 @@ test.for([
     expect(reports).toEqual([{ delivery: numbered(1), attempts: 3, sinceAt: 5, error: fatal }])
     // The time of the report: if it ends the process, the next one does not repeat it.
     expect(written).toMatch(/^\n\+00002 0{13} [1-9]\d{12} 3 /)
-    const events = logger.lines.map(([each]) => Object(each).event)
-    expect(events).toEqual(
-      expect.arrayContaining(['spool.stuck', letters ? 'spool.dead-lettered' : 'spool.discarded']),
-    )
+    const events = () => logger.lines.map(([each]) => Object(each).event)
+    const ended = letters ? 'spool.dead-lettered' : 'spool.discarded'
+    await expect.poll(events).toEqual(expect.arrayContaining(['spool.stuck', ended]))
     expect(await lettersOf(spool)).toHaveLength(letters)
     expect((await readdir(folder.path)).filter((each) => each.endsWith('.closed'))).toEqual([])
   },
