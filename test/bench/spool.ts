@@ -54,21 +54,21 @@ async function engineRows(settings: Settings): Promise<Row[]> {
     engines,
     {},
     async (remotes) => {
-      const kept = await inTurns(settings, engines, (name, runMs) =>
-        remotes[name].call('keepFor', { runMs, isDelivering: false }),
-      )
-      const delivered = await inTurns(settings, ['ours', queue], (name, runMs) =>
-        remotes[name].call('keepFor', { runMs, isDelivering: true }),
-      )
-      const drained = await inTurns({ rounds: 3, runMs: 0 }, ['ours', queue], (name) =>
+      const rows: Row[] = []
+      for (const { what, peers, ...run } of [
+        { what: '64 writers of 1 KB', peers: [queue, append], writers: 64, isDelivering: false },
+        { what: 'one writer of 1 KB', peers: [queue, append], writers: 1, isDelivering: false },
+        { what: '64 writers of 1 KB, delivered meanwhile', peers: [queue], writers: 64, isDelivering: true },
+      ]) {
+        const kept = await inTurns(settings, ['ours', ...peers], (name, runMs) =>
+          remotes[name].call('keepFor', { ...run, runMs }),
+        )
+        rows.push(...comparisons(`spool: keep, ${what}`, kept, peers, [throughput, p99]))
+      }
+      const drained = await inTurns(settings, ['ours', queue], (name) =>
         remotes[name].call('openAndDrain', 10_000),
       )
-      const keep = 'spool: keep, 64 writers of 1 KB'
-      return [
-        ...comparisons(keep, kept, [queue, append], [throughput, p99]),
-        ...comparisons(`${keep}, delivered meanwhile`, delivered, [queue], [throughput, p99]),
-        ...comparisons('spool: drain 10,000', drained, [queue], [drainTime, openTime]),
-      ]
+      return [...rows, ...comparisons('spool: drain 10,000', drained, [queue], [drainTime, openTime])]
     },
   )
 }

@@ -20,7 +20,12 @@ interface Spool {
   close(options: { readonly timeoutMs: number }): Promise<unknown>
 }
 
-const writers = 64
+interface KeepRun {
+  readonly runMs: number
+  readonly writers: number
+  readonly isDelivering: boolean
+}
+
 // Not in memory: /tmp often is.
 const folder = mkdtempSync(join(process.env.SPOOL_BENCH_FOLDER ?? tmpdir(), 'bench-spool-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
@@ -106,8 +111,8 @@ const settled = async (spool: Spool) => {
 }
 
 const functions = {
-  /** Keeps for a time, and delivers meanwhile or not. */
-  keepFor: async (run: { readonly runMs: number; readonly isDelivering: boolean }): Promise<AnswerTimes> => {
+  /** Keeps for a time, with so many writers, and delivers meanwhile or not. */
+  keepFor: async (run: KeepRun): Promise<AnswerTimes> => {
     const path = newPath()
     const spool = await open(path, run.isDelivering ? async () => {} : never)
     const times: number[] = []
@@ -121,7 +126,7 @@ const functions = {
         times.push(performance.now() - beganAt)
       }
     }
-    await Promise.all(Array.from({ length: writers }, write))
+    await Promise.all(Array.from({ length: run.writers }, write))
     if (run.isDelivering) await settled(spool)
     const elapsedMs = performance.now() - startedAt
     await spool.close({ timeoutMs: 0 })
