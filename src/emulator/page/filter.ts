@@ -23,7 +23,7 @@ export function matching<Item>(
   })
 }
 
-export function eventText(event: TimeLineEvent): readonly unknown[] {
+export function eventText(event: TimeLineEvent, filter: string): readonly unknown[] {
   const about = [titleOf(event), `#${subscriptionIdOf(event)}`]
   if (event.kind === 'tokens-revoked') return about
   if (event.kind === 'ended') return [...about, endReasons[event.reason]]
@@ -34,8 +34,9 @@ export function eventText(event: TimeLineEvent): readonly unknown[] {
     return [...about, ...outcome, method, path, ...Object.entries(masked.fields(headers, body) ?? {}).flat()]
   }
   const { callbackUrl, notificationId, username } = event.request
-  // Letters of a random id are no name.
-  return [...about, ...outcome, username, masked.url(callbackUrl), body.replace(notificationId, '')]
+  // Letters of a random id are no name: it is found as a whole only, as a log has it.
+  const id = filter.includes(notificationId) ? notificationId : ''
+  return [...about, ...outcome, username, masked.url(callbackUrl), body.replace(notificationId, ''), id]
 }
 
 export function subscriptionText(subscription: SubscriptionRecord): readonly unknown[] {

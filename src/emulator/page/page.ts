@@ -30,7 +30,7 @@ export function pageOf(host: PageHost, query: URLSearchParams): Html {
     },
   }
   const events = host.activity.events.reverse()
-  const found = matching(events, q, eventText).filter(
+  const found = matching(events, q, (event) => eventText(event, q)).filter(
     (event) =>
       event.number > Number(after) &&
       (show === 'failure' ? isFailure(event) : show === '' || show === event.kind),

@@ -133,6 +133,7 @@ describe('the filter', () => {
     await emulator.notify({ ...lowEnergy, id, payload: {} })
     for (const q of ['bob', 'ada', 'eyj', '401', '4012', '0123'])
       expect([q, await titles(q)]).toEqual([q, null])
+    expect(await titles(id)).toEqual(['lowEnergyAgentOpened #1'])
     expect(await titles('503')).toEqual(['lowEnergyAgentOpened #1'])
     expect(await titles('40123')).toEqual(['lowEnergyAgentOpened #1', 'create #1'])
   })
