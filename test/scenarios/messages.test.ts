@@ -150,10 +150,13 @@ test('messages about the options of a receiver and of a parser', async () => {
     'a misspelt option': make({ secret: { token: 'x' }, timeoutMs: 5 }),
     'options of the wrong kind': make({ onInvalid: 'log', ackTimeoutMs: '2s', logger: true, payloads: [] }),
     limits: make({ ackTimeoutMs: -1, maxBodyBytes: 0 }),
+    'limits that are too large, and half a byte': make({ ackTimeoutMs: 2 ** 31, maxBodyBytes: 1.5 }),
+    'functions and a flag that are none': make({ onError: {}, onRefused: 1, allowUnauthenticated: 'yes' }),
+    'no decision': () => new DeliveryReceiver(any({ allowUnauthenticated: false })),
     'a handler of all types that is none': () => receiver.onAny(any('log')),
     'a handler that is none': () => receiver.on('lowEnergyAgentOpened', any('log')),
     'a type that is none': () => receiver.on(any(7), () => {}),
-    'a misspelt option of drain': () => receiver.drain(any({ timeout: 5 })),
+    'options of drain': () => receiver.drain(any({ timeout: 5, timeoutMs: -1 })),
     'a route without a receiver': () => toNodeHandler(any(undefined)),
     'a web route with what is no receiver': () => toWebHandler(any({})),
     'a misspelt option of a web route': () => toWebHandler(receiver, any({ waituntil() {} })),
@@ -166,6 +169,7 @@ test('messages about the options of a receiver and of a parser', async () => {
     'a plugin for Fastify without options': () => toFastifyPlugin(receiver, any(undefined)),
     'a plugin for Fastify with another option': () => toFastifyPlugin(receiver, any({ url: '/n' })),
     'a parser without schemas': () => createDeliveryParser(any({})),
+    'a parser with a list of schemas': () => createDeliveryParser(any({ payloads: [z.object({})] })),
     'a parser with a misspelt option': () => createDeliveryParser(any({ payloads: {}, payload: {} })),
     'a parser with something else': () => createDeliveryParser(any({ payloads: { cxScoreUpdated: {} } })),
   })
@@ -273,7 +277,10 @@ test('messages about answers of the service', async () => {
         notificationTypes: ['behavioral', 'call-score'],
         usernames: Array.from({ length: count }, (_, index) => `agent-${index}`),
       })
-  const statuses = [300, 302, 399, 400, 401, 403, 404, 418, 429, 500, 501, 502, 503, 504, 599]
+  const statuses = [
+    ...[300, 302, 399, 400, 401, 403, 404, 408, 418, 425, 429, 499],
+    ...[500, 501, 502, 503, 504, 505, 507, 511, 520, 599],
+  ]
   await expectMessages('answers', {
     ...Object.fromEntries(
       statuses.map((status) => [`create: ${status}`, to(create, answered(status, 'why'))]),

@@ -72,7 +72,10 @@ describe.each(transports)('a body through %s', (_, open) => {
         received: verdict === 'delivered' ? [expect.objectContaining(delivery)] : [],
         problems: verdict === 'invalid' ? 1 : 0,
       })
-      if (verdict === 'invalid') reasons[what] = problems().join('; ')
+      if (verdict === 'invalid') {
+        expect(Buffer.from(errors[0]?.body as Uint8Array)).toEqual(body)
+        reasons[what] = problems().join('; ')
+      }
       errors.length = 0
     }
     await expectPage('encoded-bodies', reasons)

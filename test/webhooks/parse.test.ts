@@ -1,7 +1,6 @@
 import { inspect } from 'node:util'
 import { runInNewContext } from 'node:vm'
 import {
-  ConfigurationError,
   createDeliveryParser,
   InvalidDeliveryError,
   type PayloadSchemas,
@@ -192,13 +191,11 @@ describe('payload schemas for types whose payload is not documented', () => {
     expect(body).toEqual(scoreDelivery())
   })
 
-  test.each<[string, z.core.$ZodType, unknown]>([
-    ['strips', z.object({ score: z.string() }), { score: '87' }],
-    ['transforms', z.object({ score: z.string().transform(Number) }), { score: 87 }],
-    ['replaces', z.object({}).transform(() => undefined), undefined],
-    ['accepts anything', z.any(), { score: '87', added: true }],
-  ])('what a schema returns that %s becomes the payload', (_, schema, payload) => {
-    expect(parserFor(schema).parse(scoreDelivery()).notification.payload).toEqual(payload)
+  test('whatever a schema returns becomes the payload', () => {
+    const returned = (schema: PayloadSchemas[string]) =>
+      parserFor(schema).parse(scoreDelivery()).notification.payload
+    expect(returned(z.object({}).transform(() => undefined))).toBeUndefined()
+    expect(returned(z.any())).toEqual(scoreDelivery().notification.payload)
   })
 
   test('other types are read as without a schema', () => {
@@ -214,17 +211,4 @@ describe('payload schemas for types whose payload is not documented', () => {
     expect(parser.parse(deliveryOf(type, { callId: 1 }))).toEqual(deliveryOf(type, { callId: 1 }))
     expect(parser.safeParse(deliveryOf(type, { callId: 'a' })).success).toBe(false)
   })
-})
-
-test.each<[string, unknown, string[]]>([
-  ['no options', undefined, ['payloads']],
-  ['null', { payloads: null }, ['payloads']],
-  ['an array', { payloads: [z.object({})] }, ['payloads']],
-  ['not a schema', { payloads: { a: z.object({}), b: { parse() {} } } }, ['payloads', 'b']],
-  ['undefined for a schema', { payloads: { a: undefined } }, ['payloads', 'a']],
-  ['a name that is no option', { payloads: {}, payload: {} }, []],
-])('options that cannot work: %s is a ConfigurationError with the path', (_, options, path) => {
-  const create = () => createDeliveryParser(options as { payloads: PayloadSchemas })
-  expect(create).toThrow(ConfigurationError)
-  expect(create).toThrow(expect.objectContaining({ issues: [{ path, message: expect.any(String) }] }))
 })

@@ -2,7 +2,6 @@ import {
   DeliveryReceiver,
   deliverySchema,
   documentedNotificationTypes,
-  notificationSchema,
   notificationTypes,
   safeParseDelivery,
 } from 'notification-subscriber/webhooks'
@@ -29,20 +28,6 @@ describe('the exported schemas are shared with an app', () => {
     expect(z.toJSONSchema(deliverySchema)).toMatchObject({
       properties: { subscriptionId: { type: 'integer' } },
     })
-  })
-
-  test('can be extended, picked from, made partial and merged', () => {
-    const payload = z.object({ score: z.number() })
-    const notification = { id: 'a', time: 1, ver: '1.0', type: 'cxScoreUpdated', payload: { score: 1 } }
-    const scored = notificationSchema.extend({ payload, type: z.literal('cxScoreUpdated') })
-    expect(scored.parse(notification)).toEqual(notification)
-    expect(scored.safeParse({ ...notification, payload: {} }).success).toBe(false)
-    expect(notificationSchema.pick({ id: true }).parse({ id: 'a' })).toEqual({ id: 'a' })
-    expect(notificationSchema.omit({ payload: true }).safeParse({}).error?.issues).toHaveLength(4)
-    expect(notificationSchema.partial().parse({})).toEqual({})
-    expect(notificationSchema.merge(z.object({ a: z.string() })).safeParse(notification).success).toBe(false)
-    expect(deliverySchema.extend({ queuedAt: z.number() }).safeParse(lowEnergyDelivery()).success).toBe(false)
-    expect(deliverySchema.partial().parse({})).toEqual({})
   })
 
   test('the words of an app’s z.config() are never those of this package', () => {

@@ -1,7 +1,6 @@
 import { DeliveryReceiver, type SecretsSource } from 'notification-subscriber/webhooks'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { runBlock } from '../integration/frameworks/support/page-blocks.js'
-import { deferred } from '../support/deferred.js'
 import { expectPage } from '../support/message-page.js'
 import { post, recordingLogger } from './support.js'
 
@@ -156,19 +155,5 @@ describe('the program of the page (docs/receiver.md, Secrets that change)', () =
     const { refusedIn } = await program(() => read())
     read = dead
     expect(await refusedIn(120, old)).toEqual({ true: 0, wrong: 120 })
-  })
-
-  test('1,000 tenants after a restart are all accepted, and none before the vault has answered', async () => {
-    const tenants = Array.from({ length: 1_000 }, (_, index) => `tenant-${index}`)
-    const loaded = deferred<Map<string, { token: string[] }>>()
-    const read = vi.fn(() => loaded.promise)
-    const starting = program(read)
-    loaded.resolve(new Map(tenants.map((tenant) => [tenant, { token: [`the-secret-of-${tenant}`] }])))
-    const { status } = await starting
-    const statuses = await Promise.all(
-      tenants.flatMap((tenant) => [status(tenant, `the-secret-of-${tenant}`), status(tenant, 'wrong')]),
-    )
-    expect(statuses).toEqual(tenants.flatMap(() => [204, 401]))
-    expect(read).toHaveBeenCalledOnce()
   })
 })

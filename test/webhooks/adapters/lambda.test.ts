@@ -4,7 +4,7 @@ import {
   type LambdaEvent,
   toLambdaHandler,
 } from 'notification-subscriber/webhooks'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { lowEnergyDelivery } from '../deliveries.js'
 import { authenticated, recordingOnInvalid, secrets } from '../support.js'
 
@@ -26,30 +26,25 @@ const events: Readonly<Record<string, LambdaEvent>> = {
   'a load balancer with multi-value headers': { ...ofBalancer, multiValueHeaders: lists, ...plain },
 }
 
-describe.each(Object.entries(events))('an event of %s', (_, event) => {
-  const serve = (received: unknown[] = []) =>
-    toLambdaHandler(
-      new DeliveryReceiver({ secrets, logger: false }).onAny((_n, { delivery }) => received.push(delivery)),
-    )
-
-  test('reaches the handlers, and is answered in its own form', async () => {
-    const received: unknown[] = []
-    const answer = await serve(received)(event)
-    expect(answer).toEqual({
-      statusCode: 204,
-      headers: {},
-      ...(event.multiValueHeaders && { multiValueHeaders: {} }),
-      body: '',
-      isBase64Encoded: false,
-    })
-    expect(received).toEqual([lowEnergyDelivery()])
+test.each(Object.entries(events))('an event of %s is answered in its own form', async (_, event) => {
+  const received: unknown[] = []
+  const handler = toLambdaHandler(
+    new DeliveryReceiver({ secrets, logger: false }).onAny((_n, { delivery }) => received.push(delivery)),
+  )
+  const hasLists = event.multiValueHeaders !== undefined
+  expect(await handler(event)).toEqual({
+    statusCode: 204,
+    headers: {},
+    ...(hasLists && { multiValueHeaders: {} }),
+    body: '',
+    isBase64Encoded: false,
   })
-
-  test('of another method gets 405 with Allow', async () => {
-    const method = event.httpMethod ? { httpMethod: 'PUT' } : { requestContext: { http: { method: 'PUT' } } }
-    const { statusCode, headers, multiValueHeaders } = await serve()({ ...event, ...method })
-    expect([statusCode, headers]).toEqual([405, { allow: 'POST' }])
-    if (event.multiValueHeaders) expect(multiValueHeaders).toEqual({ allow: ['POST'] })
+  expect(received).toEqual([lowEnergyDelivery()])
+  const put = event.httpMethod ? { httpMethod: 'PUT' } : { requestContext: { http: { method: 'PUT' } } }
+  expect(await handler({ ...event, ...put })).toMatchObject({
+    statusCode: 405,
+    headers: { allow: 'POST' },
+    ...(hasLists && { multiValueHeaders: { allow: ['POST'] } }),
   })
 })
 
