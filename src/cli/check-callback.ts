@@ -109,8 +109,9 @@ function verdictOn(
   const answered = `answered ${status}${other === undefined ? '' : ` (${other})`}`
   const outcome = isSuccess(status) ? 'accepted' : isAboutCredentials(status) ? 'refused' : undefined
   if (outcome !== undefined && other !== undefined) {
-    const next = 'Is a login, a tunnel or a web server in front of it? See whether its log has the delivery'
-    throw new Finding(`${answered}, so something in front of your receiver may have`, next, 'unknown')
+    const next =
+      "Does your receiver's log have the delivery? If not, let callbacks pass what is in front of it"
+    throw new Finding(`${answered}: perhaps something in front of your receiver answered`, next, 'unknown')
   }
   if (outcome === expected) return `${outcome} with ${status}`
   if (outcome === 'accepted') {
@@ -147,6 +148,6 @@ function verdictOn(
   }
   throw new Finding(
     answered,
-    other === undefined ? lookIntoLog : 'Is your app running, and does what answered reach it?',
+    other === undefined ? lookIntoLog : 'Is your app running, and can the proxy in front of it reach it?',
   )
 }

@@ -17,7 +17,7 @@ export interface ProcessContext {
 /** A command: its context, then what commander reads, first the arguments and last the flags. Resolves with the exit code. */
 type Action<Given extends unknown[]> = (context: CommandContext, ...given: Given) => Promise<number>
 
-const exitCodes = 'Exit codes: 0 success, 1 something failed, 2 the call was wrong, 130 after Ctrl-C'
+const exitCodes = 'Exit codes: 0 success, 1 something failed, 2 wrong flags or variables, 130 after Ctrl-C'
 
 const json = new Option('--json', 'one JSON object a line, for programs')
 const dotenv = new Option('--dotenv <file>', 'read variables from this file; the environment comes first')
@@ -25,6 +25,7 @@ const state = new Option('--state <dir>', 'folder of the emulator').default('.em
 const source = 'its name, and where its value is, @FILE or env:VARIABLE; repeatable'
 const parameter = `comes back as a header on every callback: ${source}`
 const secret = `header that proves a callback: ${source}`
+const subscriptionId = 'the ID that subscribe printed, or the subscriptionId of its deliveries'
 
 /**
  * Runs a command.
@@ -62,7 +63,7 @@ export async function run(args: readonly string[], { env, output, errors }: Proc
       .addHelpText('after', `\nExample:\n  npx --no notification-subscriber ${example}`)
 
   command('emulator', 'runs the notification service on this machine, with a page', 'emulator')
-    .option('--state <dir>', 'folder for the file "env", and for the next start', '.emulator')
+    .option('--state <dir>', 'folder for the file "env", and for what the next start needs', '.emulator')
     .option('--port <n>', 'port of the service (default: as last time, or any free one)', port)
     .option('--host <host>', 'address or name to listen on; 0.0.0.0: all', '127.0.0.1')
     .option('--page-port <n>', 'port of the page, on 127.0.0.1 (default: any free one)', port)
@@ -71,9 +72,9 @@ export async function run(args: readonly string[], { env, output, errors }: Proc
 
   command('notify', 'sends a notification through a running emulator', 'notify --user alice')
     .option('--type <type>', 'e.g. cxScoreUpdated (default: lowEnergyAgentOpened)')
-    .option('--user <user>', 'whom it is about (default: the first subscribed user)')
-    .addOption(new Option('--category <c>', 'of a type that is not documented').choices(notificationTypes))
-    .option('--payload <json>', 'default: the documented one, or an empty one')
+    .option('--user <user>', 'user of the notification (default: the first subscribed one)')
+    .addOption(new Option('--category <c>', 'needed if --type is not documented').choices(notificationTypes))
+    .option('--payload <json>', 'its payload (default: the documented one, or an empty one)')
     .addOption(state)
     .action(starting(async () => (await import('./notify.js')).notify))
 
@@ -90,7 +91,7 @@ export async function run(args: readonly string[], { env, output, errors }: Proc
     .option('--secret <name=source>', secret, collect)
     .option('--callback-ca <file>', 'certificates in PEM to trust at the callback URL')
     .option('--lifecycle', lifecycle)
-    .option('--username <user>', 'the user for --lifecycle')
+    .option('--username <user>', 'for --lifecycle: a user of your own for tests')
     .addOption(dotenv)
     .action(starting(async () => (await import('./check.js')).check))
 
@@ -108,7 +109,7 @@ export async function run(args: readonly string[], { env, output, errors }: Proc
       collectNames,
     )
     .requiredOption('--user <users>', 'users (agents); with commas, or repeated', collectNames)
-    .requiredOption('--callback-url <url>', 'where the service sends notifications; https:')
+    .requiredOption('--callback-url <url>', 'your receiver; https:, or http: beside a service on loopback')
     .option('--parameter <name=source>', parameter, collect)
     .option('--recreate-if-exists', 'replace a subscription with the same types, users and URL')
     .addOption(dotenv)
@@ -116,17 +117,17 @@ export async function run(args: readonly string[], { env, output, errors }: Proc
 
   const updateExample = 'update 42 --dotenv .env --parameter token=env:NEXT_TOKEN'
   command('update', 'changes parameters: later callbacks carry the new values', updateExample)
-    .argument('<id>', 'the ID that subscribe printed', numericId)
+    .argument('<id>', subscriptionId, numericId)
     .requiredOption('--parameter <name=source>', parameter, collect)
     .addOption(dotenv)
     .action(starting(async () => (await import('./subscriptions.js')).update))
 
   command('unsubscribe', 'ends a subscription', 'unsubscribe 42 --dotenv .env')
-    .argument('<id>', 'the ID that subscribe printed', numericId)
+    .argument('<id>', subscriptionId, numericId)
     .addOption(dotenv)
     .action(starting(async () => (await import('./subscriptions.js')).unsubscribe))
 
-  const actions = new Argument('[action]', 'list and show work beside a running process')
+  const actions = new Argument('[action]', 'list and show also work while a process has the spool open')
   command('spool', 'shows what waits in a spool, and its dead letters', 'spool ./spool list')
     .argument('<path>', 'the folder')
     .addArgument(actions.choices(['list', 'show', 'retry', 'discard']).default('list'))
@@ -148,8 +149,8 @@ export async function run(args: readonly string[], { env, output, errors }: Proc
 }
 
 const lifecycle =
-  'subscribe, recreate, update and unsubscribe a user of your own for tests: does the service behave as documented? ' +
-  'Touches no other subscription, and leaves nothing behind'
+  'does the service behave as documented? Creates, recreates, updates and ends a subscription of --username, and names ' +
+  'what it could not end. Touches no other subscription'
 
 function collect(value: string, earlier: string[] = []): string[] {
   return [...earlier, value]
