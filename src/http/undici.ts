@@ -105,9 +105,9 @@ async function loadUndici(): Promise<Undici> {
     throw new Error('it has no Agent')
   } catch (error) {
     const advice =
-      'If this code was bundled, leave `undici` external there; or give the client a `fetch`, such as `globalThis.fetch`'
-    const message = `is missing, and undici, which is used without one, cannot be loaded. ${advice} (${messageOf(error)})`
-    const invalid = configurationError('The client has nothing to send requests with')
+      'If this code was bundled for Node.js, mark `undici` as external. On another platform give the client a `fetch`, such as `globalThis.fetch`'
+    const message = `is missing, and undici cannot be loaded. ${advice} (${messageOf(error)})`
+    const invalid = configurationError('The client cannot send requests')
     throw invalid([{ path: ['dispatcher'], message }], { cause: error })
   }
 }

@@ -112,4 +112,4 @@ export class Configuration {
 
 const newerMessage =
   'Another process has a newer configuration (types, callback URL, parameters or headers): this one sends nothing more. ' +
-  'Stop this process, or deploy it anew.'
+  'Stop this process, or start it with the newer one. A restart with the old one moves every user back.'

@@ -42,8 +42,7 @@ const channel = channelFor('sweep')
  *   parameters: { token },
  * })
  * receiver.onAny(keeper.observe)
- * await keeper.sweep()
- * keeper.start()
+ * server.listen(3000, () => keeper.start())
  * ```
  */
 export class SubscriptionKeeper implements AsyncDisposable {

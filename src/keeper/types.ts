@@ -46,7 +46,7 @@ export interface SubscriptionKeeperOptions
    * Default: a line to the logger, or to `console.error` if there is none.
    */
   readonly onProblem?: ((problem: KeeperProblem) => unknown) | undefined
-  /** How often each user is proven, in milliseconds; well below a day. Default: 900,000 (15 minutes). */
+  /** How often each user's subscription is proven, in milliseconds; well below a day. Default: 900,000 (15 minutes). */
   readonly sweepIntervalMs?: number | undefined
   /** Requests of all processes together per second, on average; `Infinity` for no limit. Default: 50. */
   readonly maxRequestsPerSecond?: number | undefined
@@ -180,7 +180,7 @@ export interface KeptSubscription {
   readonly restoredCount: number
 }
 
-/** What the keeper knows, from memory: at most 7 % older than an interval. */
+/** What the keeper knows, from memory: each user's part is at most an interval and 7 % old. */
 export interface KeeperStatus {
   /**
    * Always `true`: a process is ready when its server listens and its spool is open (docs/keeper.md, Readiness and alerts).

@@ -103,9 +103,8 @@ function problemOfHost(hostname: string): string | undefined {
   // An IPv6 address has no labels.
   const labels = hostname.startsWith('[') ? [] : hostname.replace(/\.$/, '').split('.')
   const unfilled = labels.find((label) => !/^(?!undefined$|null$)[\w-]+$/.test(label))
-  return unfilled === undefined
-    ? undefined
-    : `has the host \`${hostname}\`: was \`${unfilled}\` never replaced by its value?`
+  if (unfilled === '') return `has the host \`${hostname}\`, which has an empty part: was a variable not set?`
+  return unfilled && `has the host \`${hostname}\`: was \`${unfilled}\` never replaced by its value?`
 }
 
 /** Not by the pattern `/\/+$/`, which takes quadratic time. */

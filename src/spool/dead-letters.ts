@@ -15,7 +15,7 @@ export interface DeadLetter {
   readonly body: unknown
   /** The body as text: bytes are read as UTF-8, a parsed value is written as JSON. */
   readonly bodyText: string
-  /** `invalid`: the body is no delivery, or no longer valid. `stuck`: `onStuck` returned `'dead-letter'`. */
+  /** `invalid`: the body is no delivery, or no longer valid. `stuck`: `onStuck` said so, or the delivery ended three processes. */
   readonly reason: 'invalid' | 'stuck'
   /** With `invalid`: why the body is no delivery. */
   readonly issues?: readonly Issue[]

@@ -32,7 +32,7 @@ export interface DeliverySpoolOptions<Payloads extends PayloadSchemas = NoPayloa
    * it; otherwise it is tried again. Default: only a log line.
    */
   readonly onStuck?: ((stuck: StuckDelivery<Payloads>) => unknown) | undefined
-  /** The disk quota of deliveries and their dead letters, in bytes: blocks of 4,096. Default: 1,073,741,824 (1 GiB). */
+  /** The disk quota of deliveries and their dead letters, in bytes; a file counts in blocks of 4,096. Default: 1,073,741,824 (1 GiB). */
   readonly maxBytes?: number | undefined
   /**
    * Gets the events of docs/observability.md, Spool; `false` turns logging off. Default: warnings and errors go to

@@ -17,7 +17,7 @@ export interface KeyValueStore {
   /** Removes a value. */
   delete(key: string): unknown
   /**
-   * Atomically stores a value if the present one is `expected`. Needed only by a keeper in several processes.
+   * Atomically stores a value if the present one is `expected`. Needed by a keeper in several processes, and by `once`.
    *
    * @param expected - the value that must be present; `undefined`: none
    * @param ttlMs - how long to keep the value, a whole number of milliseconds. Default: without limit

@@ -64,7 +64,7 @@ export async function once(
   if (present === done) return false
   // Otherwise the work would be in progress for ever.
   if (present !== undefined && present !== failed && !claimPattern.test(present)) {
-    throw unusable('store', `holds a value of another program at ${key}: give it a \`prefix\` of its own`)
+    throw unusable('store', `holds a value of another program at ${key}: give your store a \`prefix\``)
   }
   const claim = `claimed by ${crypto.randomUUID()}`
   const isFree = present === undefined || present === failed

@@ -55,7 +55,7 @@ export type RedisStore = Required<KeyValueStore>
  *
  * @example
  * ```ts
- * const redis = new Redis('redis://127.0.0.1:6379')
+ * const redis = new Redis('redis://127.0.0.1:6379', { socketTimeout: 5_000 }) // leaves a node that falls silent
  * redis.on('error', (error) => console.error('Redis:', error.message))
  * const store = redisStore(redis, { prefix: 'coaching:' })
  * ```

@@ -27,7 +27,7 @@ export function authenticatorOf(
       const found = secrets({ header: (name) => headers.get(name) })
       if (found === undefined) return { status: 401, reason: 'there are no secrets for this request' }
       const [issue] = [...promiseIssues(found), ...secretsIssues(found)]
-      if (issue) throw noSecrets([issue])
+      if (issue) throw noSecrets([{ ...issue, path: ['secrets', ...issue.path] }])
       if (isFirst) logShortSecrets(found, log)
       isFirst = false
       return authenticator(found)(headers)

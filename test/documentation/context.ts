@@ -106,6 +106,7 @@ export const context: Readonly<Record<string, readonly string[]>> = {
   'src/emulator/emulator.ts: on': ['emulator'],
   'src/errors.ts: NotificationError': ['client', 'wanted as input'],
   'src/keeper/subscription-keeper.ts: SubscriptionKeeper': [
+    'server',
     'client',
     'crm',
     'current as token',
