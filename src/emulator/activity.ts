@@ -87,7 +87,6 @@ type WhatHappened =
   | { readonly kind: 'request'; readonly request: RecordedRequest }
   | { readonly kind: 'callback'; readonly request: RecordedCallback }
   | (Extract<SubscriptionChange, { kind: 'ended' }> & { readonly at: number })
-  | { readonly kind: 'tokens-revoked'; readonly at: number }
 
 /** How many events of each kind are kept. */
 const keptEvents = 1_000
@@ -120,10 +119,6 @@ export class Activity {
     else this.changed()
     if (kind === 'created') this.#emitter.emit(kind, subscription)
     if (kind === 'ended') this.#emitter.emit(kind, subscription, change.reason)
-  }
-
-  tokensRevoked(): void {
-    this.#add({ kind: 'tokens-revoked', at: Date.now() })
   }
 
   /** An event, an active subscription or the injected faults changed. */

@@ -21,9 +21,10 @@ import {
   resolveOptions,
 } from './options.js'
 import type { PageServer } from './page/server.js'
-import { NotificationService } from './service/service.js'
+import { type EmulatorParts, NotificationService } from './service/service.js'
 import { type SubscriptionRecord, SubscriptionStore } from './service/subscription-store.js'
 import { TokenIssuer } from './service/token-endpoint.js'
+import { clientVariables } from './words.js'
 
 /**
  * Starts the notification service in this process, by default on a free port of 127.0.0.1: HTTPS with a certificate
@@ -101,9 +102,7 @@ export class Emulator {
   readonly #service: NotificationService
   readonly #callbacks: Callbacks
   readonly #tokens: TokenIssuer
-  readonly #activity = new Activity()
-  readonly #store = new SubscriptionStore((change) => this.#activity.subscriptionChanged(change))
-  readonly #faults = new Faults(() => this.#activity.changed())
+  readonly #parts: EmulatorParts
   readonly #closing = new AbortController()
   #page: PageServer | undefined
   #closed: Promise<void> | undefined
@@ -112,6 +111,10 @@ export class Emulator {
   constructor(options: ResolvedEmulatorOptions, { ca, tls }: Certificates, server: HttpsServer) {
     const { domain, clientId, clientSecret, credentialsEncoding, username, password } = options
     const { baseUrl } = server
+    const activity = new Activity()
+    const store = new SubscriptionStore((change) => activity.subscriptionChanged(change))
+    const faults = new Faults(() => activity.changed())
+    this.#parts = { activity, store, faults, closing: this.#closing.signal }
     this.baseUrl = baseUrl
     this.authUrl = baseUrl
     this.domain = domain
@@ -131,10 +134,12 @@ export class Emulator {
     }
     const issuer = `${baseUrl}/auth/realms/${encodeURIComponent(domain)}`
     this.#tokens = new TokenIssuer(issuer, options.tokenLifetimeSeconds)
-    const closing = this.#closing.signal
-    const parts = { store: this.#store, faults: this.#faults, activity: this.#activity, closing }
-    this.#service = new NotificationService(options, this.#tokens, parts)
-    this.#callbacks = new Callbacks(parts, options.callbackTimeoutMs, [ca, options.callbackCa ?? []].flat())
+    this.#service = new NotificationService(options, this.#tokens, this.#parts)
+    this.#callbacks = new Callbacks(
+      this.#parts,
+      options.callbackTimeoutMs,
+      [ca, options.callbackCa ?? []].flat(),
+    )
     server.answerWith((request) => this.#service.handle(request))
   }
 
@@ -170,22 +175,22 @@ export class Emulator {
 
   /** The active subscriptions as they are now, the oldest first. */
   get subscriptions(): readonly SubscriptionRecord[] {
-    return this.#store.list()
+    return this.#parts.store.list()
   }
 
   /** The last 1,000 requests that arrived, the newest last; with credentials and tokens, as they were sent. */
   get requests(): readonly RecordedRequest[] {
-    return this.#activity.requests
+    return this.#parts.activity.requests
   }
 
   /** How many requests arrived since the start. */
   get requestCounts(): RequestCounts {
-    return this.#activity.requestCounts
+    return this.#parts.activity.requestCounts
   }
 
   /** The last 1,000 callbacks that were sent, the newest last; with the associated values, as they were sent. */
   get callbacks(): readonly RecordedCallback[] {
-    return this.#activity.callbacks
+    return this.#parts.activity.callbacks
   }
 
   /**
@@ -202,12 +207,12 @@ export class Emulator {
     event: Name,
     listener: (...args: EmulatorEvents[Name]) => unknown,
   ): () => void {
-    return this.#activity.on(event, listener)
+    return this.#parts.activity.on(event, listener)
   }
 
   /** Ends a subscription in silence, as the service does after three failures; `false` if no active one has this id. */
   endSubscription(subscriptionId: number): boolean {
-    return this.#store.end(subscriptionId, 'by-request')
+    return this.#parts.store.end(subscriptionId, 'by-request')
   }
 
   /**
@@ -237,18 +242,17 @@ export class Emulator {
     options?: { readonly times?: number | undefined; readonly subscriptionId?: number | undefined },
   ): void
   injectFault(operation: unknown, fault: unknown, options: object = {}): void {
-    this.#faults.inject(operation, fault, options)
+    this.#parts.faults.inject(operation, fault, options)
   }
 
   /** Removes the injected faults. */
   clearFaults(): void {
-    this.#faults.clear()
+    this.#parts.faults.clear()
   }
 
   /** Refuses every access token issued so far with 401 from now on. */
   revokeTokens(): void {
     this.#tokens.revokeAll()
-    this.#activity.tokensRevoked()
   }
 
   /** Address of the page, if there is one; it has a secret. Who knows it can do what the page can (docs/emulator.md, The page). */
@@ -260,15 +264,11 @@ export class Emulator {
   async servePage(page: NonNullable<ResolvedEmulatorOptions['page']>): Promise<void> {
     // Loaded here, so that only an emulator with a page loads the code of the page.
     const { startPageServer } = await import('./page/server.js')
-    const host = {
-      emulator: this,
-      activity: this.#activity,
-      callbacks: this.#callbacks,
-      faults: this.#faults,
-      environment: { CALLBACK_TOKEN: randomSecret(), ...page.environment },
-      envFile: page.envFile,
-    }
-    this.#page = await startPageServer(host, page.port)
+    const { baseUrl, ca } = this
+    const own = { ...clientVariables(this, 'emulator-ca.pem'), CALLBACK_TOKEN: randomSecret() }
+    const variables = { ...own, ...page.environment }
+    const parts = { ...this.#parts, callbacks: this.#callbacks, tokens: this.#tokens }
+    this.#page = await startPageServer({ ...parts, baseUrl, ca, variables, envFile: page.envFile }, page.port)
   }
 
   /** Stops the emulator: delayed answers and callbacks in flight are aborted, every connection is closed. */

@@ -48,7 +48,7 @@ export interface OutgoingNotification {
 }
 
 /** Fills in what was left out. @throws `InvalidRequestError` for a notification that the service could not deliver */
-export function outgoingNotification(notification: EmulatedNotification): OutgoingNotification {
+export function outgoingNotification(notification: unknown): OutgoingNotification {
   const invalid = invalidRequest('This notification cannot be delivered')
   const valid = validate(notificationSchema, notification, invalid)
   const { type, username, payload = payloadAbout(type, username), id, time, ver } = valid

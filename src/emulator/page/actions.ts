@@ -4,7 +4,7 @@ import { typeThatBrings } from '../../notification-types.js'
 import { withoutQuery } from '../../shared/addresses.js'
 import { invalidRequest, parseJson, validate } from '../../shared/validation.js'
 import type { CallbackResult } from '../callbacks.js'
-import type { EmulatedNotification } from '../notification.js'
+import { outgoingNotification } from '../notification.js'
 import type { PageHost } from './host.js'
 
 /** @throws `InvalidRequestError` if the action is impossible */
@@ -19,9 +19,9 @@ const actions: Readonly<Record<string, Action>> = {
     return { message: 'Injected' }
   },
   'api/clear': ({ faults }) => faults.clear(),
-  'api/revoke-tokens': ({ emulator }) => emulator.revokeTokens(),
-  'api/end': ({ emulator }, body) => ({
-    ended: emulator.endSubscription(parse(z.object({ subscriptionId: id }), body).subscriptionId),
+  'api/revoke-tokens': ({ tokens }) => tokens.revokeAll(),
+  'api/end': ({ store }, body) => ({
+    ended: store.end(parse(z.object({ subscriptionId: id }), body).subscriptionId, 'by-request'),
   }),
 }
 
@@ -49,15 +49,14 @@ const notificationSchema = z.looseObject({
 })
 
 /** Without a type it is the documented one, and without a user the first one who is subscribed to the type. */
-async function notify({ emulator }: PageHost, body: unknown) {
+async function notify({ callbacks, store }: PageHost, body: unknown) {
   const given = parse(notificationSchema, body)
   const { type, category = typeThatBrings(type) } = given
   const isMatch = (each: unknown) => each === category
-  const first = emulator.subscriptions.find(({ notificationTypes }) => notificationTypes.some(isMatch))
+  const first = store.list().find(({ notificationTypes }) => notificationTypes.some(isMatch))
   const { username = first?.usernames[0] ?? 'alice' } = given
-  // `notify` checks its argument.
-  const results = await emulator.notify({ ...given, username } as EmulatedNotification)
-  const newest = results.length > 0 ? [] : emulator.subscriptions.slice(-20).reverse()
+  const results = await callbacks.send(outgoingNotification({ ...given, username }))
+  const newest = results.length > 0 ? [] : store.list().slice(-20).reverse()
   return {
     type,
     category,

@@ -1,5 +1,4 @@
 /** What the page copies, with its secrets: it is there to be run. */
-import { variablesOf } from './forms.js'
 import type { PageHost } from './host.js'
 import { program } from './program.js'
 import type { SentEvent } from './rows.js'
@@ -7,7 +6,7 @@ import type { SentEvent } from './rows.js'
 /** @param name - as `copyButton` has it: of an event its number, for a command that sends it again */
 export function textToCopy(host: PageHost, name: string): string | undefined {
   if (name === 'program') return program
-  const variables = Object.entries(variablesOf(host)).map(([variable, value]) => `${variable}=${value}\n`)
+  const variables = Object.entries(host.variables).map(([variable, value]) => `${variable}=${value}\n`)
   if (name === 'variables') return variables.join('')
   const event = host.activity.event(Number(name))
   return event !== undefined && 'request' in event ? curlOf(event, host) : undefined
@@ -16,12 +15,11 @@ export function textToCopy(host: PageHost, name: string): string | undefined {
 /** Headers that curl writes itself. */
 const ownHeaders = ['connection', 'content-length', 'host', 'transfer-encoding']
 
-function curlOf({ kind, request }: SentEvent, host: PageHost): string {
-  const { baseUrl } = host.emulator
+function curlOf({ kind, request }: SentEvent, { baseUrl, variables }: PageHost): string {
   // Joined as text: read as a reference, a target such as `//api` would name another host, which would get the secrets.
   const url = new URL(kind === 'request' ? baseUrl + request.path : request.callbackUrl)
   const method = kind === 'request' ? request.method : 'POST'
-  const { NOTIFICATION_CA_FILE: caFile = '' } = variablesOf(host)
+  const { NOTIFICATION_CA_FILE: caFile = '' } = variables
   const parts = [
     // Otherwise curl reads brackets and braces of an address as a pattern.
     `curl --globoff --include --request ${method} ${quoted(url.href)}`,

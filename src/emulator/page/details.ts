@@ -20,14 +20,12 @@ export function openedOf(view: View): Html | undefined {
   if (event === undefined) {
     return html`<h2>Gone</h2><p class="muted">The emulator keeps the newest 1,000 of each kind, and nothing of an earlier start.</p>`
   }
-  if (event.kind === 'ended') return subscriptionDetails(event.subscription.subscriptionId, view)
-  if (event.kind !== 'tokens-revoked') return sentDetails(event, view)
-  return html`<h2>${titleOf(event)}</h2><p class="muted">Every token issued before is refused with 401. A client that requests another one goes on.</p>`
+  if ('request' in event) return sentDetails(event, view)
+  return subscriptionDetails(event.subscription.subscriptionId, view)
 }
 
 function sentDetails(event: SentEvent, view: View): Html {
   const { number, kind, request } = event
-  const { emulator } = view.host
   const { startedAt, fault, answer } = request
   const isCallback = kind === 'callback'
   const reason = reasonOf(event)
@@ -35,7 +33,7 @@ function sentDetails(event: SentEvent, view: View): Html {
   const subscriptionId = isCallback
     ? request.subscriptionId
     : (request.subscriptionId ?? request.refusal?.subscriptionId)
-  const isActive = emulator.subscriptions.some((each) => each.subscriptionId === subscriptionId)
+  const isActive = view.host.store.get(subscriptionId ?? 0) !== undefined
   return html`
     <h2>${titleOf(event)}</h2>
     <p>${outcomeOf(request)} <span class="muted">${new Date(startedAt).toISOString().slice(0, 10)} ${clock(startedAt)}</span></p>
@@ -76,9 +74,10 @@ function section(
     ${pairsOf(view.secrets.pairs(headers))}`
 }
 
+/** A body that has no fields may be one of a wrong type, and have any secret. */
 function requestBody({ headers, body }: RecordedAnswer, { secrets }: View): Html {
   const fields = secrets.fields(headers, body)
-  return fields === undefined ? html`<pre>${secrets.text(body)}</pre>` : pairsOf(fields)
+  return fields === undefined ? html`<pre>${secrets.value('body', body)}</pre>` : pairsOf(fields)
 }
 
 /** Indented if it is JSON. */
@@ -95,10 +94,10 @@ function pairsOf(pairs: Pairs): Html {
 }
 
 function subscriptionDetails(id: number, view: View): Html {
-  const { activity, emulator } = view.host
+  const { activity, store } = view.host
   const story = activity.events.reverse().filter((event) => subscriptionIdOf(event) === id)
   const [end] = story.flatMap((event) => (event.kind === 'ended' ? [event] : []))
-  const active = emulator.subscriptions.find((each) => each.subscriptionId === id)
+  const active = store.get(id)
   const subscription = active ?? end?.subscription
   if (subscription === undefined)
     return html`<h2>Gone</h2><p class="muted">There is no subscription #${id} here.</p>`

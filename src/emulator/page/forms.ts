@@ -2,15 +2,13 @@
 import { documentedNotificationTypes, notificationTypes } from '../../notification-types.js'
 import { parseJson } from '../../shared/validation.js'
 import { injectedInWords } from '../faults.js'
-import { clientVariables } from '../words.js'
-import type { PageHost, View } from './host.js'
+import type { View } from './host.js'
 import { actionButton, copyButton, type Html, html, select } from './html.js'
 import { program } from './program.js'
-import type { Pairs } from './secrets.js'
 
 /** @param from - the event whose notification is in the form, or with an `s` the subscription to send to */
-export function sendForm({ host: { activity, emulator }, open }: View, from: string): Html {
-  const { subscriptions } = emulator
+export function sendForm({ host: { activity, store }, open }: View, from: string): Html {
+  const subscriptions = store.list()
   const event = activity.event(Number(from))
   const callback = event?.kind === 'callback' ? event.request : undefined
   const subscription =
@@ -72,14 +70,10 @@ export function faultForm({ host }: View): Html {
     ${actionButton('revoke-tokens', {}, 'Revoke tokens')}`
 }
 
-export function variablesOf({ emulator, environment }: PageHost): Pairs {
-  return { ...clientVariables(emulator, 'emulator-ca.pem'), ...environment }
-}
-
 /** What to do first: the same that README says, and the terminal. */
 export function guideOf({ host, secrets }: View): Html {
   const { envFile } = host
-  const lines = Object.entries(secrets.pairs(variablesOf(host))).map(([name, value]) => `${name}=${value}\n`)
+  const lines = Object.entries(secrets.pairs(host.variables)).map(([name, value]) => `${name}=${value}\n`)
   return html`
     <p>1. ${
       envFile === undefined

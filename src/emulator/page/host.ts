@@ -1,24 +1,17 @@
-import type { Activity } from '../activity.js'
-import type { CallbackResult, Callbacks } from '../callbacks.js'
-import type { Faults } from '../faults.js'
-import type { EmulatedNotification } from '../notification.js'
-import type { SubscriptionRecord } from '../service/subscription-store.js'
-import type { ClientSetting } from '../words.js'
+import type { Callbacks } from '../callbacks.js'
+import type { EmulatorParts } from '../service/service.js'
+import type { TokenIssuer } from '../service/token-endpoint.js'
 import type { Secrets } from './secrets.js'
 
 /** What the page's server uses of an emulator. */
-export interface PageHost {
-  readonly emulator: Readonly<Record<ClientSetting | 'ca', string>> & {
-    readonly subscriptions: readonly SubscriptionRecord[]
-    notify(notification: EmulatedNotification): Promise<readonly CallbackResult[]>
-    endSubscription(subscriptionId: number): boolean
-    revokeTokens(): void
-  }
-  readonly activity: Activity
+export interface PageHost extends EmulatorParts {
   readonly callbacks: Callbacks
-  readonly faults: Faults
-  /** Environment variables that the page shows in addition to the emulator's, or instead of them. */
-  readonly environment: Readonly<Record<string, string>>
+  readonly tokens: TokenIssuer
+  readonly baseUrl: string
+  /** Certificate in PEM of the authority. */
+  readonly ca: string
+  /** The environment variables of a client, and of a receiver. */
+  readonly variables: Readonly<Record<string, string>>
   /** The file that has these variables, if there is one. */
   readonly envFile: string | undefined
 }

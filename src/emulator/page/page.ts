@@ -53,7 +53,7 @@ export function pageOf(host: PageHost, query: URLSearchParams): Html {
 <header>
   <h1><span aria-hidden="true">∿</span> Notification emulator</h1>
   <span id="connection" class="status" role="status">Not live</span>
-  <code>${host.emulator.baseUrl.replace('https://', '')}</code>
+  <code>${host.baseUrl.replace('https://', '')}</code>
   <form id="filter" role="search">
     <input type="search" name="q" value="${q}" aria-label="Filter" placeholder="Filter: user, type, status, #id, text" autocomplete="off">
     ${Object.entries({ ...Object.fromEntries(query), q: '' }).map(([name, value]) => value !== '' && hidden(name, value))}
@@ -76,7 +76,7 @@ export function pageOf(host: PageHost, query: URLSearchParams): Html {
     </div>
     <ol class="list" id="subscriptions">
       ${chosen.slice(0, shownRows).map((row) => subscriptionRow(row, view))}
-      ${host.emulator.subscriptions.length === 0 && state === '' && html`<li class="empty">None. One appears as soon as a client creates it.</li>`}
+      ${host.store.list().length === 0 && state === '' && html`<li class="empty">None. One appears as soon as a client creates it.</li>`}
       ${chosen.length > shownRows && html`<li class="empty">The filter finds the others.</li>`}
     </ol>
   </section>
@@ -105,10 +105,10 @@ export function pageOf(host: PageHost, query: URLSearchParams): Html {
 </html>`
 }
 
-function subscriptionRows({ emulator, activity }: PageHost, q: string) {
+function subscriptionRows({ store, activity }: PageHost, q: string) {
   const found = (rows: readonly SubscriptionRow[]) =>
     matching(rows, q, ({ subscription }) => subscriptionText(subscription)).toReversed()
-  const active = found(emulator.subscriptions.map((subscription) => ({ subscription })))
+  const active = found(store.list().map((subscription) => ({ subscription })))
   const failing = active.filter(({ subscription }) => subscription.consecutiveFailures > 0)
   return { '': active, failing, ended: found(activity.events.filter((event) => event.kind === 'ended')) }
 }

@@ -53,11 +53,6 @@ export class Secrets {
     return this.pairs(Object.fromEntries(Object.entries(json).map(([name, value]) => [name, String(value)])))
   }
 
-  /** A body that has no fields may be one of a wrong type, and have any secret. */
-  text(body: string): string {
-    return body === '' ? '' : this.#hidden(body)
-  }
-
   /** An answer, without its access token. */
   answer(body: string): string {
     return this.areShown ? body : body.replace(/("access_token": ?")[^"]+/, `$1${dots}`)

@@ -70,7 +70,7 @@ export async function startPageServer(host: PageHost, requestedPort = 0) {
     const text = path.startsWith('copy/') ? textToCopy(host, path.slice('copy/'.length)) : undefined
     if (text !== undefined) return new Response(text)
     if (path !== 'ca.pem') throw new Refusal(404, 'There is nothing at this path.')
-    return new Response(host.emulator.ca, { headers: { 'content-type': 'application/x-pem-file' } })
+    return new Response(host.ca, { headers: { 'content-type': 'application/x-pem-file' } })
   }
 
   return {

@@ -83,7 +83,7 @@ describe('a person', () => {
     await page.getByText(/^None\./).waitFor()
     await world.subscribe('bob')
     await click(page, 'Revoke tokens')
-    await row(page, /Access tokens revoked/).waitFor()
+    await outcome(page, 'Done')
     await row(page, /alice #1/).click()
     await click(page, 'End it')
     await details(page).getByText('It ended because the page or the program ended it.').waitFor()
