@@ -25,13 +25,18 @@ export function matching<Item>(
 
 export function eventText(event: TimeLineEvent, filter: string): readonly unknown[] {
   const about = [titleOf(event), `#${subscriptionIdOf(event)}`]
-  if (event.kind === 'tokens-revoked') return about
   if (event.kind === 'ended') return [...about, endReasons[event.reason]]
   const { status, error, headers, body, answer } = event.request
   const outcome = [status, error, reasonOf(event), masked.answer(answer?.body ?? '')]
   if (event.kind === 'request') {
     const { method, path } = event.request
-    return [...about, ...outcome, method, path, ...Object.entries(masked.fields(headers, body) ?? {}).flat()]
+    return [
+      ...about,
+      ...outcome,
+      method,
+      masked.url(path),
+      ...Object.entries(masked.fields(headers, body) ?? {}).flat(),
+    ]
   }
   const { callbackUrl, notificationId, username } = event.request
   // Letters of a random id are no name: it is found as a whole only, as a log has it.

@@ -1,4 +1,5 @@
 /** The rows of the time line and of the subscriptions, and the words in them. */
+import { withoutQuery } from '../../shared/addresses.js'
 import { isUnauthorized } from '../../shared/statuses.js'
 import type { RecordedRequest, TimeLineEvent } from '../activity.js'
 import { faultInWords } from '../faults.js'
@@ -18,29 +19,19 @@ export interface SubscriptionRow {
 }
 
 export function subscriptionIdOf(event: TimeLineEvent): number | undefined {
-  if (event.kind === 'tokens-revoked') return undefined
-  return event.kind === 'ended' ? event.subscription.subscriptionId : event.request.subscriptionId
+  return 'request' in event ? event.request.subscriptionId : event.subscription.subscriptionId
 }
 
 /** Whether an event is bad news: an error, a status from 400 on, or a subscription that three failures ended. */
 export function isFailure(event: TimeLineEvent): boolean {
-  if (event.kind === 'tokens-revoked') return false
-  return event.kind === 'ended' ? event.reason === 'three-failures' : isFailed(event.request)
+  return 'request' in event ? isFailed(event.request) : event.reason === 'three-failures'
 }
 
 export function titleOf(event: TimeLineEvent): string {
-  switch (event.kind) {
-    case 'request': {
-      const { operation, method, path } = event.request
-      return operation === 'unknown' ? `${method} ${path}` : operation
-    }
-    case 'callback':
-      return event.request.type
-    case 'ended':
-      return `Subscription #${event.subscription.subscriptionId} ended`
-    case 'tokens-revoked':
-      return 'Access tokens revoked'
-  }
+  if (event.kind === 'ended') return `Subscription #${event.subscription.subscriptionId} ended`
+  if (event.kind === 'callback') return event.request.type
+  const { operation, method, path } = event.request
+  return operation === 'unknown' ? `${method} ${withoutQuery(path)}` : operation
 }
 
 /** Why it failed: what the answer says, or why there is none. */
@@ -77,7 +68,7 @@ export function subscriptionRow({ subscription, reason }: SubscriptionRow, view:
   </a></li>`
 }
 
-const glyphs = { request: '↙', callback: '↗', ended: '⊘', 'tokens-revoked': '⟲' } as const
+const glyphs = { request: '↙', callback: '↗', ended: '⊘' } as const
 
 /** @param idPrefix - an event may be in two lists */
 export function eventRow(event: TimeLineEvent, view: View, idPrefix = ''): Html {
@@ -94,7 +85,6 @@ export function eventRow(event: TimeLineEvent, view: View, idPrefix = ''): Html 
 }
 
 function aboutOf(event: TimeLineEvent, view: View): unknown {
-  if (event.kind === 'tokens-revoked') return 'every token issued until then is refused with 401'
   if (event.kind === 'ended')
     return html`<span class="${isFailure(event) && 'bad'}">${endReasons[event.reason]}</span>`
   const { fault } = event.request
@@ -111,7 +101,7 @@ function aboutOf(event: TimeLineEvent, view: View): unknown {
 }
 
 function requestInWords({ operation, method, path, headers, body }: RecordedRequest, view: View): unknown {
-  if (operation !== 'create') return `${method} ${path}`
+  if (operation !== 'create') return `${method} ${view.secrets.url(path)}`
   const {
     username = '',
     notification_type = '',

@@ -2,11 +2,12 @@
 import { readFile } from 'node:fs/promises'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createPath } from '../../support/routes.js'
+import { createPath, routeOf } from '../../support/routes.js'
 import {
   apiAuthorization,
   create,
   created,
+  form,
   lowEnergy,
   Receiver,
   requestToken,
@@ -141,11 +142,19 @@ describe('the filter', () => {
 
 describe('secrets', () => {
   const url = 'https://me:pass-in-url@app.example.com/?key=key-in-url&bare-in-url&pad=pad-in-url=='
-  const hidden = ['hush', 'pass-in-url', 'key-in-url', 'bare-in-url', 'pad-in-url']
+  const hidden = [
+    'hush',
+    'pass-in-url',
+    'key-in-url',
+    'bare-in-url',
+    'pad-in-url',
+    'key-of-nothing',
+    'key-in-path',
+  ]
 
   /** Every page that shows what was sent. */
   const pages = async (query = '') => {
-    const events = [1, 2, 3, 4, 5, 6].map((number) => `event-${number}`)
+    const events = [1, 2, 3, 4, 5, 6, 7, 8].map((number) => `event-${number}`)
     const opened = ['', 'connect', 'send', 'send-3', 'faults', 'subscription-1', ...events]
     return (await Promise.all(opened.map((open) => source(`open=${open}${query}`)))).join()
   }
@@ -159,6 +168,9 @@ describe('secrets', () => {
     await send(emulator, 'POST', createPath, { body: 'token=hush' })
     emulator.injectFault('token', { malformedBody: true })
     await requestToken(emulator)
+    await send(emulator, 'GET', '/elsewhere?key=key-of-nothing')
+    const headers = { authorization: apiAuthorization(emulator), 'content-type': form }
+    await send(emulator, 'PUT', `${routeOf('update', 1).path}?key=key-in-path`, { headers, body: 'a=hush' })
     // Whole and half: `{"access_token":"…`
     const tokens = [1, 4].map((index) => emulator.requests[index]?.answer?.body.slice(20, 60) ?? '')
     const basic = apiAuthorization(emulator).slice('Basic '.length)
@@ -226,7 +238,7 @@ test('a reader of events is told that something has changed, once for many chang
   const reader = events.body?.pipeThrough(new TextDecoderStream()).getReader()
   await reader?.read()
   await created(emulator)
-  emulator.revokeTokens()
+  emulator.endSubscription(1)
   expect((await reader?.read())?.value).toBe('event: changed\ndata:\n\n')
 })
 
