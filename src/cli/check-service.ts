@@ -2,7 +2,7 @@
 import type { Auth } from '../auth/authorizer.js'
 import { type Environment, fromEnvironment, isBasic, missingFrom } from '../client/environment.js'
 import { NotificationClient } from '../client/notification-client.js'
-import { ApiError, ConfigurationError, OutcomeUnknownError } from '../errors.js'
+import { ApiError, OutcomeUnknownError } from '../errors.js'
 import { endpoints } from '../shared/routes.js'
 import {
   isAboutCredentials,
@@ -27,13 +27,8 @@ export async function checkService(steps: Steps, env: Environment): Promise<bool
   }
   let client: NotificationClient | undefined
   await steps.run('Configuration', async () => {
-    try {
-      client = NotificationClient.fromEnv(callOptions, env)
-      return `${env.NOTIFICATION_BASE_URL} ${env.NOTIFICATION_DOMAIN ?? ''}`.trimEnd()
-    } catch (error) {
-      if (!(error instanceof ConfigurationError)) throw error
-      throw new Finding(formatIssues(error.issues), 'Correct these variables')
-    }
+    client = NotificationClient.fromEnv(callOptions, env)
+    return `${env.NOTIFICATION_BASE_URL} ${env.NOTIFICATION_DOMAIN ?? ''}`.trimEnd()
   })
   if (client === undefined) return false
   await using open = client
@@ -50,9 +45,7 @@ async function checkToken(client: NotificationClient): Promise<string> {
 
 /** Only a service that checks the token answers an empty create differently to the credentials and to a made-up token. */
 async function checkAuthorization(env: Environment): Promise<string> {
-  const { status, error } = await emptyCreate(env)
-  const isFromElsewhere = error instanceof ApiError && error.intermediary !== undefined
-  if (status === undefined || isFromElsewhere) throw error
+  const status = await emptyCreate(env)
   const refused = `the service answered ${status}`
   if (isUnauthorized(status))
     throw new Finding(
@@ -68,23 +61,29 @@ async function checkAuthorization(env: Environment): Promise<string> {
     throw new Finding(`${sent} ${status}, and not 400: this is not the service`, next)
   }
   const forged = await emptyCreate(env, { getAccessToken: () => 'made-up-token' })
-  if (forged.status !== undefined && isAboutCredentials(forged.status)) {
-    return `the service accepts the credentials: ${sent} ${status}, and ${forged.status} with a made-up token`
-  }
+  const answered = `${sent} ${status}, and ${forged} with a made-up token`
+  if (isAboutCredentials(forged)) return `the service accepts the credentials: ${answered}`
   const next = 'Try it for real, with a user of your own for tests: --lifecycle'
-  throw new Finding(`${sent} ${status}, and ${forged.status} with a made-up token`, next, 'unknown')
+  throw new Finding(answered, next, 'unknown')
 }
 
-/** The client refuses such a create, so it is sent as an unsubscribe on the route of create. */
-async function emptyCreate(env: Environment, auth?: Auth): Promise<{ status?: number; error?: unknown }> {
+/**
+ * The status of the answer. The client refuses such a create, so it is sent as an unsubscribe on the route of create.
+ *
+ * @throws why there is no answer of the service
+ */
+async function emptyCreate(env: Environment, auth?: Auth): Promise<number> {
   const routes = { unsubscribe: { method: 'POST', path: endpoints.create.path, idField: 'check' } } as const
   const options = fromEnvironment((options) => options, callOptions, env)
   await using client = new NotificationClient({ ...options, routes, ...(auth && { auth }) })
-  const answer: { status?: number; error?: unknown } = {}
-  try {
-    await client.unsubscribe(0, { onResponse: ({ status }) => void Object.assign(answer, { status }) })
-  } catch (error) {
-    answer.error = error instanceof OutcomeUnknownError ? error.cause : error
+  let status = 0
+  const onResponse = (response: { status: number }) => {
+    status = response.status
   }
-  return answer
+  await client.unsubscribe(0, { onResponse }).catch((error) => {
+    const reason = error instanceof OutcomeUnknownError ? error.cause : error
+    const isFromElsewhere = reason instanceof ApiError && reason.intermediary !== undefined
+    if (status === 0 || isFromElsewhere) throw reason
+  })
+  return status
 }
