@@ -27,7 +27,6 @@ import {
 import {
   type AssociatedValues,
   type CreateSubscriptionInput,
-  compileOnce,
   createSubscriptionInputSchema,
   subscriptionIdSchema,
   type UpdateSubscriptionParametersInput,
@@ -129,8 +128,9 @@ export class SubscriptionEndpoints {
       if (!isSuccess(answer.status) || !isOfService) throw apiError(answer, call.busyAttempts > 0)
       const falsely = provesCreate(answer.status) ? undefined : falseSuccess(answer)
       if (falsely !== undefined) throw falsely
-      const schema = compileOnce(createSubscriptionResponseSchema)
-      const { subscription_id } = answer.json(schema, (issues) => noUsableId(answer, issues))
+      const { subscription_id } = answer.json(createSubscriptionResponseSchema, (issues) =>
+        noUsableId(answer, issues),
+      )
       return { created: true, subscriptionId: subscription_id }
     } catch (error) {
       if (call.lostAttempts === 0) throw error

@@ -49,43 +49,34 @@ export interface CreateSubscriptionInput {
 /** The pairs to change: at least one; others keep their values. Later callbacks carry the new ones (docs/service.md, Rules). */
 export type UpdateSubscriptionParametersInput = Pick<CreateSubscriptionInput, 'parameters' | 'headers'>
 
-const compiledSchemas = new WeakMap<z.ZodType, z.ZodType>()
-
-/** A schema compiled once, when it is first needed. */
-export function compileOnce<Schema extends z.ZodType>(schema: Schema): Schema {
-  const known = compiledSchemas.get(schema)
-  if (known !== undefined) return known as Schema
-  const made = z.compile(schema instanceof z.ZodLazy ? schema.unwrap() : schema)
-  compiledSchemas.set(schema, made as z.ZodType)
-  return made as Schema
-}
-
 /** @throws `InvalidRequestError` that lists every problem of the input; nothing was sent */
 export function validInput<Output>(method: string, schema: z.ZodType<Output>, input: unknown): Output {
-  return validate(compileOnce(schema), input, invalidRequest(`${method} sent nothing`))
+  return validate(schema, input, invalidRequest(`${method} sent nothing`))
 }
 
 /** Validates the input of `createSubscription`: refuses what the service refuses or misreads (docs/service.md, Endpoints). */
 export const createSubscriptionInputSchema: z.ZodType<CreateSubscriptionInput, CreateSubscriptionInput> =
   // Lazy, so that importing the package does not build this schema.
   z.lazy(() =>
-    z
-      .strictObject({
-        notificationTypes: notificationTypesSchema(),
-        usernames: z
-          .array(
-            z.string().refine((name) => usernameProblem(name) === undefined, {
-              error: ({ input }) => usernameProblem(String(input)),
-            }),
-          )
-          .min(1, 'must name at least one user')
-          .check(refuseRepetitions),
-        callbackUrl: callbackUrlSchema(),
-        recreateIfExists: z.boolean().optional(),
-        parameters: parametersSchema.unwrap().optional(),
-        headers: headersSchema.unwrap().optional(),
-      })
-      .check(checkAssociatedValues),
+    z.compile(
+      z
+        .strictObject({
+          notificationTypes: notificationTypesSchema(),
+          usernames: z
+            .array(
+              z.string().refine((name) => usernameProblem(name) === undefined, {
+                error: ({ input }) => usernameProblem(String(input)),
+              }),
+            )
+            .min(1, 'must name at least one user')
+            .check(refuseRepetitions),
+          callbackUrl: callbackUrlSchema(),
+          recreateIfExists: z.boolean().optional(),
+          parameters: parametersSchema.unwrap().optional(),
+          headers: headersSchema.unwrap().optional(),
+        })
+        .check(checkAssociatedValues),
+    ),
   )
 
 /** At least one type, and each once. */
