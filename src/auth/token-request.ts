@@ -1,7 +1,7 @@
 /** Asks the authorization server for an access token (docs/service.md, Endpoints; RFC 6749 section 4.4). */
 import * as z from 'zod'
-import { type Issue, ResponseValidationError, TokenRequestError } from '../errors.js'
-import type { Answer } from '../http/answer.js'
+import { type Issue, type ResponseValidationError, TokenRequestError } from '../errors.js'
+import { type Answer, unusableAnswer } from '../http/answer.js'
 import type { Deadline, TimeoutReason } from '../http/deadline.js'
 import { type Address, addressBelow } from '../http/exchange.js'
 import { intermediaryAdvice } from '../http/intermediary.js'
@@ -251,27 +251,23 @@ function readAccessTokenResponse(answer: Answer): z.output<typeof accessTokenRes
 }
 
 function noToken(answer: Answer, issues: readonly Issue[]): ResponseValidationError {
-  const { requestId, status, url } = answer
   const { code, words } = reasonIn(answer)
   const reason = code !== undefined || isPage(answer.body) ? words : formatIssues(issues)
-  const details = { status, url, requestId, body: answer.text(), issues }
-  return worded(
-    ({ authUrl, domain }) =>
-      `The token endpoint ${url} answered 200 with a body that is no access token (${reason}). ` +
-      `Check that ${authUrl} and ${domain} name the authorization server.`,
-    (message) => new ResponseValidationError(message, details),
+  const what = `The token endpoint ${answer.url} answered 200 with a body that is no access token (${reason}).`
+  return unusableAnswer(
+    answer,
+    ({ authUrl, domain }) => `${what} Check that ${authUrl} and ${domain} name the authorization server.`,
+    issues,
   )
 }
 
 /** What an error status of the token endpoint means (RFC 6749 section 5.2). */
 function tokenRequestError(answer: Answer): TokenRequestError {
-  const { intermediary, requestId, retryAfterMs, status, url } = answer
   const { code: error, description: errorDescription, words } = reasonIn(answer)
-  const body = answer.text()
-  const details = { status, url, requestId, intermediary, body, error, errorDescription, retryAfterMs }
-  const what = `Could not get an access token: ${url} answered ${status}${words && ` (${words})`}.`
+  const details = { ...answer.details, error, errorDescription }
+  const what = answer.failure(words)
   return worded(
-    (view) => `${what} ${advice(details, view)}`,
+    (view) => `${what}. ${advice(details, view)}`,
     (message) => new TokenRequestError(message, details),
   )
 }

@@ -1,10 +1,11 @@
 /** An answer as the rest of the package reads it. Secrets are removed when a text is read, and not before. */
 import type * as z from 'zod'
-import type { Issue, NotificationError } from '../errors.js'
+import { type Issue, type NotificationError, ResponseValidationError } from '../errors.js'
 import { redact, redactTokens } from '../shared/redact.js'
 import { provesCreate } from '../shared/statuses.js'
 import { excerpt } from '../shared/text.js'
 import { parseJson, validate } from '../shared/validation.js'
+import { type Words, worded } from '../shared/words.js'
 import type { HttpResponse } from './exchange.js'
 import { intermediaryOf } from './intermediary.js'
 
@@ -62,6 +63,17 @@ export class Answer {
     return redactTokens(redact(id, hidden)) === id ? id : undefined
   }
 
+  /** How a message about this answer begins. @param reason - what the server says, on one line */
+  failure(reason = ''): string {
+    return `Could not ${this.action}: ${this.url} answered ${this.status}${reason && ` (${reason})`}`
+  }
+
+  /** The fields of every error about an answer that is no success. */
+  get details() {
+    const { intermediary, requestId, retryAfterMs, status, url } = this
+    return { status, url, requestId, intermediary, body: this.text(), retryAfterMs }
+  }
+
   /** A header as errors show it. */
   header(name: string): string | undefined {
     const value = this.#response.header(name)
@@ -95,6 +107,17 @@ export class Answer {
     const notJson = `is not JSON${encoding ? `: it is encoded as ${encoding}` : ''}`
     throw invalid([{ path: [], message: this.bodyComplete ? notJson : 'is incomplete or too long' }])
   }
+}
+
+/** The error for a success whose body cannot be used. */
+export function unusableAnswer(
+  answer: Answer,
+  words: Words,
+  issues: readonly Issue[],
+): ResponseValidationError {
+  const { requestId, status, url } = answer
+  const details = { status, url, requestId, body: answer.text(), issues }
+  return worded(words, (message) => new ResponseValidationError(message, details))
 }
 
 /** Headers in which services, load balancers and networks name a request. */

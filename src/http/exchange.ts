@@ -62,12 +62,3 @@ export const maxBodyBytes = 1024 * 1024
 
 /** How long the body of an answer that is no success may take to arrive, in milliseconds: its status is enough. */
 export const errorBodyMs = 2_000
-
-/** An answer whose body has arrived. */
-export function responseOf(
-  { header, status }: Pick<HttpResponse, 'status' | 'header'>,
-  bytes: Uint8Array,
-  bodyComplete: boolean,
-): HttpResponse {
-  return { status, header, body: new TextDecoder().decode(bytes), bodyComplete }
-}

@@ -1,16 +1,9 @@
 /** Transports on what the caller gives: any `fetch`, or a dispatcher of any undici. */
-import { BoundedBytes, readInto } from '../shared/bounded-bytes.js'
+import { BoundedBytes } from '../shared/bounded-bytes.js'
 import { isStatus, isSuccess } from '../shared/statuses.js'
 import { settlesWithin } from '../shared/waits.js'
 import { provesUnsent } from './connection-error.js'
-import {
-  errorBodyMs,
-  type HttpRequest,
-  type HttpResponse,
-  maxBodyBytes,
-  responseOf,
-  type Transport,
-} from './exchange.js'
+import { errorBodyMs, type HttpRequest, type HttpResponse, maxBodyBytes, type Transport } from './exchange.js'
 
 /** The part of `fetch` that the client uses: `globalThis.fetch`, undici's and node-fetch's all fit. */
 export type FetchLike = (
@@ -114,13 +107,13 @@ function transportOn(ask: (request: HttpRequest, signal: AbortSignal) => Promise
 }
 
 /** Reads the body of an answer. @throws the error of a body that breaks off, if the answer is a success */
-async function readAnswer(head: Head): Promise<HttpResponse> {
-  const bytes = new BoundedBytes(maxBodyBytes)
-  const reading = readInto(bytes, head.pieces)
-  const bodyComplete = isSuccess(head.status)
+async function readAnswer({ header, pieces, status }: Head): Promise<HttpResponse> {
+  const body = new BoundedBytes(maxBodyBytes)
+  const reading = body.addAll(pieces)
+  const bodyComplete = isSuccess(status)
     ? await reading
     : (await settlesWithin(errorBodyMs, reading)) && (await reading.catch(() => false))
-  return responseOf(head, bytes.bytes, bodyComplete)
+  return { status, header, body: body.text, bodyComplete }
 }
 
 /** The body as a stream if it is one, which can be limited. */

@@ -15,7 +15,6 @@ import {
   type HttpResponse,
   maxBodyBytes,
   type NoResponse,
-  responseOf,
   type Transport,
 } from './exchange.js'
 import { type DispatcherLike, dispatcherTransport } from './fetch.js'
@@ -226,7 +225,7 @@ class ResponseHandler implements Dispatcher.DispatchHandler, Waiting {
   #answer(bodyComplete: boolean): HttpResponse {
     const headers = this.#headers
     const header = (name: string) => [headers[name]].flat()[0]
-    return responseOf({ status: this.#status, header }, this.#body.bytes, bodyComplete)
+    return { status: this.#status, header, body: this.#body.text, bodyComplete }
   }
 
   /** Ends before the server does. */

@@ -1,8 +1,6 @@
-/** Collects a body that arrives in pieces, up to a limit. */
-
 const nothing = new Uint8Array()
 
-/** Collects pieces up to a size. Most bodies are one piece, which is not copied. */
+/** Collects a body that arrives in pieces, up to a size. Most bodies are one piece, which is not copied. */
 export class BoundedBytes {
   readonly #maxBytes: number
   #buffer: Uint8Array = nothing
@@ -30,9 +28,20 @@ export class BoundedBytes {
     return true
   }
 
+  /** Adds all pieces, or as many as fit, and returns whether all of them fit. */
+  async addAll(pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<boolean> {
+    for await (const piece of pieces) if (!this.add(piece)) return false
+    return true
+  }
+
   /** The bytes added so far. */
   get bytes(): Uint8Array {
     return this.#size < this.#buffer.byteLength ? this.#buffer.subarray(0, this.#size) : this.#buffer
+  }
+
+  /** The bytes as text in UTF-8. */
+  get text(): string {
+    return new TextDecoder().decode(this.bytes)
   }
 
   /** Doubles the buffer: otherwise each byte of a slow sender could cost a new buffer. */
@@ -41,22 +50,4 @@ export class BoundedBytes {
     grown.set(this.#buffer)
     this.#buffer = grown
   }
-}
-
-type Pieces = AsyncIterable<Uint8Array> | Iterable<Uint8Array>
-
-/** Reads a body into `bytes`, up to their limit, and returns whether they have the whole body. */
-export async function readInto(bytes: BoundedBytes, pieces: Pieces): Promise<boolean> {
-  for await (const piece of pieces) if (!bytes.add(piece)) return false
-  return true
-}
-
-/** Reads a body up to a limit. If a piece exceeds the limit, the part that fits is kept. */
-export async function readUpTo(
-  maxBytes: number,
-  pieces: Pieces,
-): Promise<{ bytes: Uint8Array; isComplete: boolean }> {
-  const body = new BoundedBytes(maxBytes)
-  const isComplete = await readInto(body, pieces)
-  return { bytes: body.bytes, isComplete }
 }

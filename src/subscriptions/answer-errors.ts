@@ -12,7 +12,7 @@ import {
   type SubscriptionRequestSummary,
   TimeoutError,
 } from '../errors.js'
-import type { Answer } from '../http/answer.js'
+import { type Answer, unusableAnswer } from '../http/answer.js'
 import { intermediaryAdvice } from '../http/intermediary.js'
 import { isPage, reasonIn } from '../http/reason.js'
 import type { Operation } from '../shared/routes.js'
@@ -81,8 +81,8 @@ export function refusedChange(
     const toDo = adviceAfter(answer, route)
     return errorWith(answer, (view) => toDo(view) + mayHave)
   }
-  const details = { ...detailsOf(answer), subscriptionId, provesEnded }
-  const what = `Could not ${answer.action}: ${answer.url} answered ${status}.`
+  const what = answer.failure()
+  const details = { ...answer.details, subscriptionId, provesEnded }
   const ended =
     `there is no active subscription ${subscriptionId} (it was unsubscribed or replaced, or the service ended it ` +
     'after three failed callbacks in a row)'
@@ -95,7 +95,7 @@ export function refusedChange(
       ? `T${ended.slice(1)}.`
       : `Either ${ended}, or the service has another route for this: see ${view[route]}.`
   return worded(
-    (view) => `${what} ${readings(view)}${after}`,
+    (view) => `${what}. ${readings(view)}${after}`,
     (message) => new SubscriptionNotFoundError(message, details),
   )
 }
@@ -110,11 +110,10 @@ export function apiError(answer: Answer, mayExist = false): ApiError {
 
 /** @param next - the rest of the message, which says what to do */
 function errorWith(answer: Answer, next: Words): ApiError {
-  const details = detailsOf(answer)
-  const { words } = reasonIn(answer)
-  const what = `Could not ${answer.action}: ${answer.url} answered ${answer.status}${words && ` (${words})`}.`
+  const { details } = answer
+  const what = answer.failure(reasonIn(answer).words)
   return worded(
-    (view) => `${what} ${next(view)}`.trim(),
+    (view) => `${what}. ${next(view)}`.trim(),
     (message) => new ApiError(message, details),
   )
 }
@@ -152,7 +151,7 @@ function adviceAfter(
 
 /** The error for a success with a page of HTML or XML, or with an error in JSON: neither comes from the service. */
 export function falseSuccess(answer: Answer): ResponseValidationError | undefined {
-  const { body, action, status, url } = answer
+  const { body } = answer
   const isOfLogin = isPage(body)
   if (!isOfLogin && !saysError(body)) return undefined
   const what = isOfLogin ? 'a page of HTML or XML' : 'an error'
@@ -161,11 +160,10 @@ export function falseSuccess(answer: Answer): ResponseValidationError | undefine
     isOfLogin
       ? `which is not from the service, but perhaps from a login or a proxy. Check ${baseUrl}, and the network in between.`
       : `so nothing proves that it was done.${seeBody}`
-  return unusable(
-    answer,
-    (view) => `Could not ${action}: ${url} answered ${status} with ${what} (${words}), ${next(view)}`,
-    [{ path: [], message: `is ${what}` }],
-  )
+  const beginning = `${answer.failure()} with ${what} (${words})`
+  return unusableAnswer(answer, (view) => `${beginning}, ${next(view)}`, [
+    { path: [], message: `is ${what}` },
+  ])
 }
 
 /** Whether JSON says that something failed, as of gateways that answer everything with 200. */
@@ -181,19 +179,13 @@ export function noUsableId(answer: Answer, issues: readonly Issue[]): ResponseVa
       : `with a body that holds no usable subscription_id (${formatIssues(issues)})`
   const what = `The service answered ${answer.status} ${problem}.`
   const isEmpty = answer.body === ''
-  return unusable(
+  return unusableAnswer(
     answer,
     ({ recreateIfExists, seeBody }) =>
       `${what}${isEmpty ? '' : seeBody} A subscription probably exists now: ` +
       `creating again with ${recreateIfExists} replaces the subscription and returns its id.`,
     issues,
   )
-}
-
-function unusable(answer: Answer, words: Words, issues: readonly Issue[]): ResponseValidationError {
-  const { requestId, status, url } = answer
-  const details = { status, url, requestId, body: answer.text(), issues }
-  return worded(words, (message) => new ResponseValidationError(message, details))
 }
 
 export function conflictError(
@@ -204,7 +196,7 @@ export function conflictError(
   // With recreateIfExists the service would have replaced an identical subscription: this one overlaps in part.
   const reason = recreateIfExists ? 'partial-overlap' : 'duplicate-or-overlap'
   const more = usernames.length > 3 ? ` and ${usernames.length - 3} more` : ''
-  const details = { ...detailsOf(answer), reason, request } as const
+  const details = { ...answer.details, reason, request } as const
   const wanted = `${notificationTypes.join(', ')} for ${usernames.slice(0, 3).join(', ')}${more} to ${callbackUrl}`
   return worded(
     (view) =>
@@ -217,10 +209,4 @@ export function conflictError(
           'If that fails with 409, too, the existing one overlaps only in part: unsubscribe it first.',
     (message) => new SubscriptionConflictError(message, details),
   )
-}
-
-/** The fields that every error about an answer has. */
-function detailsOf(answer: Answer) {
-  const { intermediary, requestId, retryAfterMs, status, url } = answer
-  return { status, url, requestId, intermediary, body: answer.text(), retryAfterMs }
 }

@@ -2,7 +2,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { InvalidRequestError } from '../../errors.js'
-import { readUpTo } from '../../shared/bounded-bytes.js'
+import { BoundedBytes } from '../../shared/bounded-bytes.js'
 import { parseJson } from '../../shared/validation.js'
 import { listen, send } from '../https/https-server.js'
 import { Refusal } from '../service/request-parsing.js'
@@ -110,8 +110,8 @@ const securityHeaders = {
 }
 
 async function readJson(request: IncomingMessage): Promise<unknown> {
-  const { bytes, isComplete } = await readUpTo(maxBodyBytes, request.iterator({ destroyOnReturn: false }))
-  if (isComplete) return parseJson(Buffer.from(bytes).toString('utf8'))
+  const body = new BoundedBytes(maxBodyBytes)
+  if (await body.addAll(request.iterator({ destroyOnReturn: false }))) return parseJson(body.text)
   throw new Refusal(413, `The body is over ${maxBodyBytes} bytes.`, undefined, { connection: 'close' })
 }
 

@@ -1,6 +1,6 @@
 /** The HTTP surface of the service: from a request to its Response (docs/service.md, Endpoints). */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readUpTo } from '../../shared/bounded-bytes.js'
+import { BoundedBytes } from '../../shared/bounded-bytes.js'
 import { idPlace } from '../../shared/routes.js'
 import { isBodiless } from '../../shared/statuses.js'
 import { messageOf } from '../../shared/text.js'
@@ -22,7 +22,7 @@ export interface IncomingRequest {
   /** Path and query. */
   readonly target: string
   readonly headers: Headers
-  readonly body: Parameters<typeof readUpTo>[1]
+  readonly body: Parameters<BoundedBytes['addAll']>[0]
   /** Aborted when the sender no longer waits. */
   readonly signal?: AbortSignal
 }
@@ -49,8 +49,9 @@ export class NotificationService {
   async handle(request: IncomingRequest): Promise<Response> {
     const { method, target, headers, signal = this.#parts.closing } = request
     if (this.#parts.closing.aborted) throw new ConnectionReset('The emulator is closed')
-    const { bytes, isComplete } = await readUpTo(maxBodyBytes, request.body)
-    const body = Buffer.from(bytes).toString('utf8')
+    const received = new BoundedBytes(maxBodyBytes)
+    const isComplete = await received.addAll(request.body)
+    const body = received.text
     const { operation, path, variable, ...endpoint } = this.#find(method, target)
     const about: About = path.includes(idPlace) ? { subscriptionId: Number(variable) } : {}
     const fault = this.#parts.faults.take(operation)

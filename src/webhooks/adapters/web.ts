@@ -85,7 +85,7 @@ async function readBody(request: Request, core: ReceiverCore): Promise<ReadBody>
     failure: invalidDelivery(read.bytes, problem, cause),
   })
   try {
-    const reading = readInto(read, reader)
+    const reading = read.addAll(piecesOf(reader))
     if (!(await settlesWithin(bodyTimeoutMs, reading))) {
       return partial(`did not arrive within ${bodyTimeoutMs} ms`)
     }
@@ -97,15 +97,12 @@ async function readBody(request: Request, core: ReceiverCore): Promise<ReadBody>
   }
 }
 
-/** Whether all of it fits. Not by the iterator of the stream, which not every runtime has. */
-async function readInto(
-  body: BoundedBytes,
-  reader: ReadableStreamDefaultReader<Uint8Array>,
-): Promise<boolean> {
+/** Not the iterator of the stream, which not every runtime has. */
+async function* piecesOf(reader: ReadableStreamDefaultReader<Uint8Array>): AsyncGenerator<Uint8Array> {
   for (;;) {
     const { done, value } = await reader.read()
-    if (done) return true
+    if (done) return
     if (!ArrayBuffer.isView(value)) throw new TypeError('it is no stream of bytes')
-    if (!body.add(bytesOf(value))) return false
+    yield bytesOf(value)
   }
 }
