@@ -1,13 +1,12 @@
 /** The client: every call to the notification service. */
 import { accessTokenOf, authorizerFor, type TokenAuthorizer } from '../auth/authorizer.js'
 import { ClosedError, NotificationError } from '../errors.js'
-import type { Transport } from '../http/exchange.js'
 import { fetchTransport } from '../http/fetch.js'
-import { defaultRetryPolicy, type RetryPolicy, retryPolicy } from '../http/retry.js'
+import { defaultRetryPolicy, retryPolicy } from '../http/retry.js'
 import { type Call, type CallSettings, withCall } from '../http/send.js'
 import { Turns } from '../http/turns.js'
 import { maxConnections, undiciTransport } from '../http/undici.js'
-import { type Log, logOf } from '../logger.js'
+import { logOf } from '../logger.js'
 import { isInsecureLoopback, withoutEndingSlashes } from '../shared/addresses.js'
 import { InFlight } from '../shared/in-flight.js'
 import { channelFor, traced } from '../shared/tracing.js'
@@ -62,43 +61,39 @@ export class NotificationClient implements AsyncDisposable {
   readonly service: string
   readonly #endpoints: SubscriptionEndpoints
   readonly #authorizer: TokenAuthorizer
-  readonly #transport: Transport
-  readonly #turns: Turns | undefined
-  readonly #retry: RetryPolicy
-  readonly #timeoutMs: number
-  readonly #log: Log
+  /** Of every call, if its options do not say otherwise. */
+  readonly #settings: Omit<CallSettings, 'method'>
   readonly #calls = new InFlight()
   #isClosed = false
 
   /** @throws `ConfigurationError` that lists every problem of the options; nothing is sent */
   constructor(options: NotificationClientOptions) {
     const valid = validOptions(options)
-    const { auth, baseUrl, ca, dispatcher, fetch, routes } = valid
-    // A copy, because the caller may change its own object.
-    const headers = valid.headers && { ...valid.headers }
+    const { auth, baseUrl, ca, dispatcher, fetch, headers, routes } = valid
     const tenant = 'domain' in auth ? auth.domain : 'username' in auth ? auth.username : ''
     this.service = `${withoutEndingSlashes(baseUrl.href)} ${tenant}`.trim()
     this.#endpoints = new SubscriptionEndpoints({ baseUrl, routes, headers })
-    this.#transport = fetch ? fetchTransport(fetch) : undiciTransport({ ca, dispatcher })
-    // Token requests take no turn: a request that has its turn may wait for a token request.
-    this.#turns = fetch || dispatcher ? undefined : new Turns(maxConnections)
-    this.#retry = retryPolicy(valid.retry, defaultRetryPolicy)
-    this.#timeoutMs = valid.timeoutMs ?? defaultTimeoutMs
-    this.#log = logOf(valid.logger)
+    const log = logOf(valid.logger)
     const plain = [baseUrl, ...('authUrl' in auth ? [new URL(auth.authUrl)] : [])].filter(isInsecureLoopback)
     if (plain.length > 0) {
       const fields = { addresses: plain.map(({ href }) => href) }
       const message =
         'Credentials go unencrypted by http: if the port is forwarded, they leave the machine like this'
-      this.#log('warn', { event: 'client.unencrypted', ...fields }, message)
+      log('warn', { event: 'client.unencrypted', ...fields }, message)
+    }
+    const shared = {
+      transport: fetch ? fetchTransport(fetch) : undiciTransport({ ca, dispatcher }),
+      retry: retryPolicy(valid.retry, defaultRetryPolicy),
+      timeoutMs: valid.timeoutMs ?? defaultTimeoutMs,
+      log,
     }
     this.#authorizer = authorizerFor(auth, {
-      transport: this.#transport,
-      retry: this.#retry,
-      timeoutMs: this.#timeoutMs,
-      log: this.#log,
+      ...shared,
       gateway: headers && { origin: baseUrl.origin, headers },
     })
+    // Token requests take no turn: a request that has its turn may wait for a token request.
+    const turns = fetch || dispatcher ? undefined : new Turns(maxConnections)
+    this.#settings = { ...shared, authorizer: this.#authorizer, turns }
   }
 
   /**
@@ -206,7 +201,7 @@ export class NotificationClient implements AsyncDisposable {
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#calls.whenIdle()
-    await this.#transport.close?.()
+    await this.#settings.transport.close?.()
   }
 
   /** Same as {@link NotificationClient.close}, for `await using`. */
@@ -230,7 +225,7 @@ export class NotificationClient implements AsyncDisposable {
     this.#calls.begin()
     try {
       return await traced(callChannel, contextOf, (context) =>
-        withCall(this.#settings(method, options), run, ({ attempts, status }) => {
+        withCall(this.#settingsFor(method, options), run, ({ attempts, status }) => {
           if (context !== undefined) Object.assign(context, { attempts }, status !== undefined && { status })
         }),
       )
@@ -246,25 +241,16 @@ export class NotificationClient implements AsyncDisposable {
   }
 
   /** @throws `ClosedError`, or `InvalidRequestError` for unusable options */
-  #settings(method: string, options: CallOptions | undefined): CallSettings {
+  #settingsFor(method: string, options: CallOptions | undefined): CallSettings {
     const valid = options === undefined ? {} : validInput(method, callOptionsSchema, options)
     if (this.#isClosed) {
       throw new ClosedError(
         `${method} sent nothing: the client is closed. Make a new one, or close it later.`,
       )
     }
-    const { onResponse, retry, signal, timeoutMs = this.#timeoutMs } = valid
-    return {
-      method,
-      timeoutMs,
-      signal,
-      onResponse,
-      authorizer: this.#authorizer,
-      transport: this.#transport,
-      turns: this.#turns,
-      retry: retryPolicy(retry, this.#retry),
-      log: this.#log,
-    }
+    const { onResponse, signal, timeoutMs = this.#settings.timeoutMs } = valid
+    const retry = retryPolicy(valid.retry, this.#settings.retry)
+    return { ...this.#settings, method, timeoutMs, retry, signal, onResponse }
   }
 }
 

@@ -66,45 +66,32 @@ export function parsedUrl(text: string, base?: string): URL | undefined {
   }
 }
 
-/** The parsed address, or what is wrong with it. */
+/** The parsed address, or what is wrong with it: the URL parser drops, replaces or misreads some characters without an error. */
 function usableUrl(text: string): URL | string {
-  const problem = problemOfText(text)
-  if (problem !== undefined) return problem
-  const url = parsedUrl(text)
-  if (url === undefined) return 'must be an absolute URL, such as `https://app.example.com/path`'
-  return problemOfUrl(url) ?? url
-}
-
-/** Problems that the URL parser hides: it drops, replaces or misreads these characters without an error. */
-function problemOfText(text: string): string | undefined {
   // Checked first, because the other problems show parts of the text.
   if (hasUserInfo(text)) return 'must not contain a user name or password: addresses are shown in errors'
   const placeholder = placeholderInAddress(text)
   if (placeholder !== undefined) return placeholder
   if (/[\s\\\p{Cc}\p{Cs}]/u.test(text))
     return 'must not contain white space, control characters or a backslash'
-  return undefined
+  const url = parsedUrl(text)
+  if (url === undefined) return 'must be an absolute URL, such as `https://app.example.com/path`'
+  const { hostname, protocol } = url
+  if (!/^https?:$/.test(protocol)) return 'must be an https: URL'
+  // An IPv6 address has no labels.
+  const labels = hostname.startsWith('[') ? [] : hostname.replace(/\.$/, '').split('.')
+  const unfilled = labels.find((label) => !/^(?!undefined$|null$)[\w-]+$/.test(label))
+  if (unfilled === '') return `has the host \`${hostname}\`, which has an empty part: was a variable not set?`
+  if (unfilled !== undefined) {
+    return `has the host \`${hostname}\`: was \`${unfilled}\` never replaced by its value?`
+  }
+  if (protocol === 'https:' || isInsecureLoopback(url)) return url
+  return 'must be an https: URL: http: is allowed on loopback only'
 }
 
 /** Whether there is an `@` between the scheme and the path, also in a text that is no URL. */
 function hasUserInfo(text: string): boolean {
   return /^[^/\\?#]*@/.test(text.replace(/^[^/\\?#]*?:[/\\]*/, ''))
-}
-
-function problemOfUrl(url: URL): string | undefined {
-  const { protocol, hostname } = url
-  if (protocol !== 'https:' && protocol !== 'http:') return 'must be an https: URL'
-  const hostProblem = problemOfHost(hostname)
-  if (hostProblem !== undefined || protocol === 'https:' || isInsecureLoopback(url)) return hostProblem
-  return 'must be an https: URL: http: is allowed on loopback only'
-}
-
-function problemOfHost(hostname: string): string | undefined {
-  // An IPv6 address has no labels.
-  const labels = hostname.startsWith('[') ? [] : hostname.replace(/\.$/, '').split('.')
-  const unfilled = labels.find((label) => !/^(?!undefined$|null$)[\w-]+$/.test(label))
-  if (unfilled === '') return `has the host \`${hostname}\`, which has an empty part: was a variable not set?`
-  return unfilled && `has the host \`${hostname}\`: was \`${unfilled}\` never replaced by its value?`
 }
 
 /** Not by the pattern `/\/+$/`, which takes quadratic time. */

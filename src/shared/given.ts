@@ -29,20 +29,12 @@ export function spellingProblem(value: string): string | undefined {
   return isQuoted ? 'is in quotes, which are part of the value here: remove them' : undefined
 }
 
-/**
- * The most similar name, in any case, if it is similar enough.
- *
- * @param farthest - the largest share of a name that may differ. By default enough for a missing `Opened`, `Closed` or
- * unit, not for another word
- */
-export function nearestName(text: string, names: readonly string[], farthest = 0.4): string | undefined {
+/** The most similar name, if at least a share `least` of the pairs of letters is the same: not that of another word. */
+export function nearestName(text: string, names: readonly string[], least = 0.6): string | undefined {
   const [nearest] = names
-    .filter((name) => Math.abs(name.length - text.length) <= farthest * name.length)
-    .map((name) => ({ name, distance: editDistance(text.toLowerCase(), name.toLowerCase()) }))
-    .sort((a, b) => a.distance - b.distance)
-  return nearest !== undefined && nearest.distance <= farthest * nearest.name.length
-    ? nearest.name
-    : undefined
+    .map((name) => ({ name, share: similarity(text, name) }))
+    .sort((a, b) => b.share - a.share)
+  return nearest && nearest.share >= least ? nearest.name : undefined
 }
 
 /** ` (did you mean X?)`, to append to an unknown name; empty if no name is similar. */
@@ -51,18 +43,15 @@ export function didYouMean(text: string, names: readonly string[], shown: (name:
   return nearest === undefined ? '' : ` (did you mean ${shown(nearest)}?)`
 }
 
-/** How many letters must be added, removed or replaced to change one text into the other. */
-function editDistance(from: string, to: string): number {
-  let previous = Array.from({ length: to.length + 1 }, (_, index) => index)
-  for (const [row, letter] of [...from].entries()) {
-    const current = [row + 1]
-    for (const [column, other] of [...to].entries()) {
-      const replaced = (previous[column] ?? 0) + (letter === other ? 0 : 1)
-      const added = (current[column] ?? 0) + 1
-      const leftOut = (previous[column + 1] ?? 0) + 1
-      current.push(Math.min(replaced, added, leftOut))
-    }
-    previous = current
-  }
-  return previous.at(-1) ?? 0
+/** The share of pairs of neighbouring letters that two texts have in common, in any case (Sørensen-Dice). */
+function similarity(one: string, other: string): number {
+  const pairs = pairsOf(one)
+  const others = pairsOf(other)
+  const common = [...pairs].filter((pair) => others.has(pair)).length
+  return (2 * common) / (pairs.size + others.size || 1)
+}
+
+function pairsOf(text: string): Set<string> {
+  const lowerCase = ` ${text.toLowerCase()} `
+  return new Set(Array.from(lowerCase, (_letter, index) => lowerCase.slice(index, index + 2)))
 }

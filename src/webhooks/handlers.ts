@@ -36,7 +36,7 @@ export function logUndocumentedType(type: string, log: Log): void {
   const subscribable = notificationTypes.find((name) => name === type)
   const fields = subscribable
     ? { delivered: documentedNotificationTypes[subscribable] }
-    : { nearest: nearestName(type, documented, 1) }
+    : { nearest: nearestName(type, documented, 0) }
   const message = `A handler is registered for a type that is not documented as delivered. ${subscribable ? '`delivered` is what a subscription to it brings.' : '`nearest` is the documented type with the most similar name.'}`
   log('warn', { event: 'handler.type-undocumented', type, ...fields }, message)
 }
