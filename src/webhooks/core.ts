@@ -43,13 +43,6 @@ interface Received {
   readonly stillRunning?: Promise<void>
 }
 
-/** A delivery whose handlers have begun, or an invalid body that `onInvalid` has got. */
-interface Handled {
-  readonly fields: Names
-  readonly startedSince: number
-  readonly done: Promise<void>
-}
-
 /** The ids and the type of a body as far as they can be read, for log lines. */
 type Names = Partial<ReturnType<typeof namesOf>>
 
@@ -157,17 +150,18 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
   ): Promise<Received> {
     // In flight from here on, so that `drain` also waits for a delivery whose body is still arriving.
     this.deliveries.begin()
-    const handled = await this.#handle(headers, readBody)
-    if (handled === undefined) {
+    const read = await readUpTo(this.maxBodyBytes, readBody)
+    const startedSince = performance.now()
+    if (read === undefined) {
       this.deliveries.end()
       const reason = `the body is larger than ${this.maxBodyBytes} bytes`
       return { answer: this.refuse({ status: 413, reason }) }
     }
-    const { fields } = handled
+    const { fields, handling } = this.#handle(read, headers)
     context.type = fields.type
     context.subscriptionId = fields.subscriptionId
     let isDone = false
-    const done = handled.done.then(() => {
+    const done = handling.then(() => {
       isDone = true
       this.deliveries.end()
     })
@@ -176,7 +170,7 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
     for (let step = 0; step < 10 && !isDone; step += 1) await undefined
     const { ackTimeoutMs = 2_000 } = this.#options
     if (!isDone) await settlesWithin(ackTimeoutMs, done)
-    const durationMs = Math.round(performance.now() - handled.startedSince)
+    const durationMs = Math.round(performance.now() - startedSince)
     const isBlocked = durationMs > ackTimeoutMs + timerLatenessMs
     if (isBlocked || !isDone) {
       const slow = { event: 'handler.slow', ...fields, ackTimeoutMs, durationMs }
@@ -187,38 +181,23 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
     return { answer: answerWith(204), ...(!isDone && { stillRunning: done }) }
   }
 
-  /** Reads the body, and starts handlers or `onInvalid`. `undefined` if the body is too large. */
-  async #handle(
+  /** Starts the handlers, or `onInvalid` for a body that is no delivery. */
+  #handle(
+    { body, failure }: Exclude<ReadBody, undefined>,
     headers: RequestHeaders,
-    readBody: () => ReadBody | Promise<ReadBody>,
-  ): Promise<Handled | undefined> {
-    let body: unknown
+  ): { readonly fields: Names; readonly handling: Promise<void> } {
     let value: unknown
-    let startedSince: number | undefined
     try {
-      const read = await readBody()
-      startedSince = performance.now()
-      // A body that a parser has read was not limited yet.
-      if (read === undefined || isLarger(read.body, this.maxBodyBytes)) return undefined
-      body = read.body
-      try {
-        value = contentOf(body, headers)
-      } catch (error) {
-        throw read.failure ?? error
-      }
+      value = contentOf(body, headers)
       const delivery = this.#read(value, body)
       // Read first, because a handler may change the notification.
       const fields = namesOf(delivery)
-      return { fields, startedSince, done: this.#runHandlers(delivery, fields, headers) }
+      return { fields, handling: this.#runHandlers(delivery, fields, headers) }
     } catch (thrown) {
-      const error = errorOf(body, thrown)
+      const error = failure ?? errorOf(body, thrown)
       const names = namesIn(value)
       const fields = { issues: this.#shownIssues(error, names.type), ...names }
-      return {
-        fields,
-        startedSince: startedSince ?? performance.now(),
-        done: this.#reportInvalid(error, fields),
-      }
+      return { fields, handling: this.#reportInvalid(error, fields) }
     }
   }
 
@@ -275,6 +254,17 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
         ? { path: issue.path.slice(0, 2), message: 'is refused by its schema in `payloads`' }
         : issue,
     )
+  }
+}
+
+/** What was read of a body; `undefined` if it is too large. */
+async function readUpTo(maxBytes: number, readBody: () => ReadBody | Promise<ReadBody>): Promise<ReadBody> {
+  try {
+    const read = await readBody()
+    // A body that a parser has read was not limited yet.
+    return read === undefined || isLarger(read.body, maxBytes) ? undefined : read
+  } catch (thrown) {
+    return { body: undefined, failure: errorOf(undefined, thrown) }
   }
 }
 
