@@ -3,16 +3,10 @@ import * as z from 'zod'
 import { type Issue, type ResponseValidationError, TokenRequestError } from '../errors.js'
 import { type Answer, unusableAnswer } from '../http/answer.js'
 import type { Deadline, TimeoutReason } from '../http/deadline.js'
-import { type Address, addressBelow } from '../http/exchange.js'
+import { type Address, addressBelow, type UnauthorizedRequest } from '../http/exchange.js'
 import { intermediaryAdvice } from '../http/intermediary.js'
 import { isPage, reasonIn } from '../http/reason.js'
-import {
-  type Authorization,
-  type Call,
-  type CallSettings,
-  type UnauthorizedRequest,
-  withCall,
-} from '../http/send.js'
+import { type Authorization, type Call, type CallSettings, withCall } from '../http/send.js'
 import { gatewayKeys } from '../shared/redact.js'
 import { endpoints } from '../shared/routes.js'
 import { isAbsent, isBusy, isOk, isRedirect, isServerError, isTokenRefused } from '../shared/statuses.js'

@@ -248,9 +248,11 @@ export class NotificationClient implements AsyncDisposable {
         `${method} sent nothing: the client is closed. Make a new one, or close it later.`,
       )
     }
+    const { authorizer, log, transport, turns } = this.#settings
     const { onResponse, signal, timeoutMs = this.#settings.timeoutMs } = valid
     const retry = retryPolicy(valid.retry, this.#settings.retry)
-    return { ...this.#settings, method, timeoutMs, retry, signal, onResponse }
+    // Not spread, which takes a quarter of a create's own time.
+    return { method, timeoutMs, retry, signal, onResponse, authorizer, log, transport, turns }
   }
 }
 

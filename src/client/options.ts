@@ -19,6 +19,7 @@ import {
   abortSignalSchema,
   configurationError,
   functionFor,
+  issueFrom,
   loggerSchema,
   objectWith,
   validate,
@@ -99,7 +100,10 @@ function optionsSchema(auth: unknown) {
     .strictObject({
       baseUrl: addressSchema(/\/api\/subscriptions\/?$/),
       auth: authSchema(auth),
-      ca: z.string('must be text in PEM').superRefine(checkCertificates).optional(),
+      ca: z
+        .string('must be text in PEM')
+        .refine(...issueFrom(certificatesProblem))
+        .optional(),
       dispatcher: objectWith<DispatcherLike>(['request'], 'an undici Dispatcher').optional(),
       fetch: functionFor<FetchLike>('a fetch function').optional(),
       timeoutMs: timeoutSchema().optional(),
@@ -118,18 +122,15 @@ function optionsSchema(auth: unknown) {
     })
 }
 
-function checkCertificates(ca: string, context: z.RefinementCtx): void {
-  const add = (message: string) => context.addIssue({ code: 'custom', message })
+function certificatesProblem(ca: string): string | undefined {
   const certificates = certificatesIn(ca)
   if (certificates.length === 0) {
-    add(
-      'must be certificates as text in PEM (-----BEGIN CERTIFICATE-----), not the name of a file: read the file first',
-    )
+    return 'must be certificates as text in PEM (-----BEGIN CERTIFICATE-----), not the name of a file: read the file first'
   }
   // Loaded here, so that importing the package does not load `node:crypto`.
   const { X509Certificate } = process.getBuiltinModule('node:crypto')
-  if (certificates.some((each) => thrownBy(() => new X509Certificate(each)) !== undefined))
-    add('has a certificate that cannot be read')
+  const isUnreadable = (each: string) => thrownBy(() => new X509Certificate(each)) !== undefined
+  return certificates.some(isUnreadable) ? 'has a certificate that cannot be read' : undefined
 }
 
 /** The schema of the kind of credentials that the given fields suggest, so that the issues are about that kind. */
@@ -211,10 +212,7 @@ function nonEmpty() {
   return z
     .string()
     .min(1, 'must not be empty')
-    .refine((text) => placeholderProblem(text) === undefined, {
-      error: ({ input }) => placeholderProblem(String(input)),
-      abort: true,
-    })
+    .refine(...issueFrom(placeholderProblem))
 }
 
 function trimmed() {
@@ -239,16 +237,15 @@ function retrySchema() {
 
 /** The schema of a server's address, which is parsed. @param added - the path that the client adds, and people paste, too */
 function addressSchema(added: RegExp) {
+  function problemOf(text: string): string | undefined {
+    const problem = urlProblem(text)
+    if (problem !== undefined) return problem
+    if (/[?#]/.test(text)) return 'must not contain a query or a fragment: paths are added to it'
+    const [path] = added.exec(text) ?? []
+    return path && `must end before \`${path}\`, which is added to it`
+  }
   return z
     .union([z.string(), z.instanceof(URL)], 'must be a URL')
-    .superRefine((address, context) => {
-      const text = String(address)
-      const [path] = added.exec(text) ?? []
-      const message =
-        urlProblem(address) ??
-        (/[?#]/.test(text) ? 'must not contain a query or a fragment: paths are added to it' : undefined) ??
-        (path && `must end before \`${path}\`, which is added to it`)
-      if (message !== undefined) context.addIssue({ code: 'custom', message })
-    })
+    .refine(...issueFrom(problemOf))
     .transform((address) => new URL(address))
 }

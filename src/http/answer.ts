@@ -6,39 +6,30 @@ import { provesCreate } from '../shared/statuses.js'
 import { excerpt } from '../shared/text.js'
 import { parseJson, validate } from '../shared/validation.js'
 import { type Words, worded } from '../shared/words.js'
-import type { HttpResponse } from './exchange.js'
+import type { HttpResponse, UnauthorizedRequest } from './exchange.js'
 import { intermediaryOf } from './intermediary.js'
-
-/** What an answer needs of its request. */
-export interface Asked {
-  /** What the request does, as the rest of "Could not …", e.g. `unsubscribe`. */
-  readonly action: string
-  /** The address, without its query. */
-  readonly url: string
-  secrets(): readonly string[]
-  /** Secrets in the body of an answer, so that no log line shows one that a header repeats. */
-  readonly secretsIn?: ((body: string) => readonly string[]) | undefined
-}
 
 /** The answer to one attempt, whatever its status. */
 export class Answer {
   readonly status: number
-  readonly action: string
+  /** The address, without its query. */
   readonly url: string
   /** As received, so it may hold a secret: errors take {@link Answer.text}. */
   readonly body: string
   readonly bodyComplete: boolean
   readonly #response: HttpResponse
-  readonly #asked: Asked
+  readonly #request: UnauthorizedRequest
+  readonly #secrets: () => readonly string[]
 
-  constructor(response: HttpResponse, asked: Asked) {
+  /** @param secrets - every secret that was sent, also by earlier attempts */
+  constructor(response: HttpResponse, request: UnauthorizedRequest, secrets: () => readonly string[]) {
     this.status = response.status
-    this.action = asked.action
-    this.url = asked.url
+    this.url = request.address.shown
     this.body = response.body
     this.bodyComplete = response.bodyComplete
     this.#response = response
-    this.#asked = asked
+    this.#request = request
+    this.#secrets = secrets
   }
 
   /** What made the answer instead of the service. A page or a challenge can have any status, also 200 or 202. */
@@ -57,15 +48,14 @@ export class Answer {
       .map((name) => this.#response.header(name))
       .find((value) => value !== undefined && /^[\x21-\x7e]{1,200}$/.test(value))
     if (id === undefined) return undefined
-    const { secrets, secretsIn } = this.#asked
     // A server may return anything, even a secret.
-    const hidden = [...secrets(), ...(secretsIn?.(this.body) ?? [])]
+    const hidden = [...this.#secrets(), ...(this.#request.secretsIn?.(this.body) ?? [])]
     return redactTokens(redact(id, hidden)) === id ? id : undefined
   }
 
   /** How a message about this answer begins. @param reason - what the server says, on one line */
   failure(reason = ''): string {
-    return `Could not ${this.action}: ${this.url} answered ${this.status}${reason && ` (${reason})`}`
+    return `Could not ${this.#request.action}: ${this.url} answered ${this.status}${reason && ` (${reason})`}`
   }
 
   /** The fields of every error about an answer that is no success. */
@@ -94,9 +84,8 @@ export class Answer {
 
   /** Makes a text from this answer safe to show in an error. */
   redact(text: string): string {
-    const { secrets, secretsIn } = this.#asked
-    const rest = redact(text, secrets(), { cutOff: !this.bodyComplete })
-    return secretsIn === undefined ? rest : redactTokens(rest)
+    const rest = redact(text, this.#secrets(), { cutOff: !this.bodyComplete })
+    return this.#request.secretsIn === undefined ? rest : redactTokens(rest)
   }
 
   /** The body, which is JSON. Throws what `invalid` makes if the body cannot be used. */

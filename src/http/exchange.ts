@@ -30,6 +30,19 @@ export interface HttpRequest {
   readonly body?: string | undefined
 }
 
+/** A request before it is authorized. */
+export interface UnauthorizedRequest extends Pick<HttpRequest, 'method' | 'address' | 'body'> {
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** Secrets in the request: no error shows them, even if the server returns them. */
+  readonly secrets: readonly string[]
+  /** Secrets in the body of an answer, so that no log line shows one that a header repeats. */
+  readonly secretsIn?: (body: string) => readonly string[]
+  /** Whether the request may be repeated after an unknown outcome. */
+  readonly isRepeatable: boolean
+  /** What the request does, as the rest of "Could not …", e.g. `unsubscribe`. */
+  readonly action: string
+}
+
 export interface HttpResponse {
   readonly status: number
   /** The value of a header, by its lower-case name; the first one, if there are several. */

@@ -6,21 +6,9 @@ import { messageIn, worded } from '../shared/words.js'
 import { Answer } from './answer.js'
 import { toConnectionError } from './connection-error.js'
 import { Deadline, timeoutReasonIn, type Waiting } from './deadline.js'
-import type { Address, HttpRequest, Transport } from './exchange.js'
+import type { Address, Transport, UnauthorizedRequest } from './exchange.js'
 import { delayBeforeRepeat, type RetryPolicy } from './retry.js'
 import type { Turns } from './turns.js'
-
-export interface UnauthorizedRequest extends Pick<HttpRequest, 'method' | 'address' | 'body'> {
-  readonly headers?: Readonly<Record<string, string>> | undefined
-  /** Secrets in the request: no error shows them, even if the server returns them. */
-  readonly secrets: readonly string[]
-  /** Secrets in the body of an answer, so that no log line shows one that a header repeats. */
-  readonly secretsIn?: (body: string) => readonly string[]
-  /** Whether the request may be repeated after an unknown outcome. */
-  readonly isRepeatable: boolean
-  /** As in {@link Answer}. */
-  readonly action: string
-}
 
 /** What authorizes one request. */
 export interface Authorization {
@@ -195,7 +183,7 @@ class RunningCall {
     authorization: Authorization,
   ): Promise<Answer | ConnectionError> {
     const { log, transport } = this.#settings
-    const { action, address, method, secretsIn } = request
+    const { address, method } = request
     const body = authorization.body ?? request.body
     this.attempts += 1
     this.attemptedSince = performance.now()
@@ -209,7 +197,7 @@ class RunningCall {
     const durationMs = Math.round(performance.now() - this.attemptedSince)
     const sent = { method, url: address.shown, attempt: this.attempts, durationMs }
     if ('status' in outcome) {
-      const answer = new Answer(outcome, { action, url: address.shown, secrets, secretsIn })
+      const answer = new Answer(outcome, request, secrets)
       const { status } = answer
       this.status = status
       if (isOutcomeOpen(status)) this.lostAttempts += 1

@@ -114,6 +114,12 @@ function unknownNames({ keys, inst, path = [] }: UnknownNames): string {
   return `${path.length === 0 ? '' : 'has '}unknown ${quoted(keys.slice(0, shownNames))}${more}${list}`
 }
 
+/** Arguments of `refine`, for a text or an address: the issue is the problem that is found, if there is one. */
+export function issueFrom(problemOf: (text: string) => string | undefined) {
+  const isUsable = (value: string | URL) => problemOf(String(value)) === undefined
+  return [isUsable, { error: ({ input }: { readonly input?: unknown }) => problemOf(String(input)) }] as const
+}
+
 /** An object with these methods; `what` says what it must be. */
 export function objectWith<Given = unknown>(methods: readonly string[], what: string) {
   return z.custom<Given>((value) => hasMethods(value, methods), `must be ${what}`)

@@ -1,8 +1,8 @@
 /** The calls about subscriptions: input, request, answer, result (docs/service.md, Endpoints and States). */
 import * as z from 'zod'
 import { ApiError, type SubscriptionConflictError, type SubscriptionRequestSummary } from '../errors.js'
-import { type Address, addressBelow } from '../http/exchange.js'
-import type { Call, UnauthorizedRequest } from '../http/send.js'
+import { type Address, addressBelow, type UnauthorizedRequest } from '../http/exchange.js'
+import type { Call } from '../http/send.js'
 import { loopbackCallbackProblem, withoutQuery } from '../shared/addresses.js'
 import { gatewayKeys } from '../shared/redact.js'
 import {

@@ -12,7 +12,7 @@ import {
   headerValueRule,
 } from '../shared/headers.js'
 import { createFields } from '../shared/routes.js'
-import { invalidRequest, validate } from '../shared/validation.js'
+import { invalidRequest, issueFrom, validate } from '../shared/validation.js'
 
 /**
  * Values by name, which come back as headers of the same name on every callback (docs/service.md, Resources). Names
@@ -63,13 +63,9 @@ export const createSubscriptionInputSchema: z.ZodType<CreateSubscriptionInput, C
         .strictObject({
           notificationTypes: notificationTypesSchema(),
           usernames: z
-            .array(
-              z.string().refine((name) => usernameProblem(name) === undefined, {
-                error: ({ input }) => usernameProblem(String(input)),
-              }),
-            )
+            .array(z.string().refine(...issueFrom(usernameProblem)))
             .min(1, 'must name at least one user')
-            .check(refuseRepetitions),
+            .check(eachOnce),
           callbackUrl: callbackUrlSchema(),
           recreateIfExists: z.boolean().optional(),
           parameters: parametersSchema.unwrap().optional(),
@@ -84,22 +80,19 @@ export function notificationTypesSchema() {
   return z
     .array(z.enum(notificationTypes, { error: ({ input }) => deliveredTypeProblem(input) }))
     .min(1, 'must name at least one notification type')
-    .check(refuseRepetitions)
+    .check(eachOnce)
 }
 
 /** An address that the service can be given as it is spelled. */
 export function callbackUrlSchema() {
   // Usually all subscriptions have the same callback URL: checking it each time would take a fifth of a create.
   let usualUrl: string | undefined
-  function isUsable(url: string | URL): boolean {
-    const text = String(url)
-    if (text !== usualUrl && callbackUrlProblem(text) !== undefined) return false
-    usualUrl = text
-    return true
+  function problemOf(text: string): string | undefined {
+    const problem = text === usualUrl ? undefined : callbackUrlProblem(text)
+    if (problem === undefined) usualUrl = text
+    return problem
   }
-  return z.union([z.string(), z.instanceof(URL)], 'must be a URL').refine(isUsable, {
-    error: ({ input }) => callbackUrlProblem(String(input)),
-  })
+  return z.union([z.string(), z.instanceof(URL)], 'must be a URL').refine(...issueFrom(problemOf))
 }
 
 /** Validates the input of `updateSubscriptionParameters` (docs/service.md, Endpoints). */
@@ -137,7 +130,7 @@ function usernameProblem(name: string): string | undefined {
   return 'must not contain control characters or line separators'
 }
 
-function refuseRepetitions({ value: values, issues }: z.core.ParsePayload<readonly string[]>): void {
+function eachOnce({ value: values, issues }: z.core.ParsePayload<readonly string[]>): void {
   const seen = new Set<string>()
   for (const [index, input] of values.entries()) {
     if (seen.has(input)) {
@@ -164,11 +157,12 @@ export const headersSchema = z.lazy(() =>
 /** @param reserved - names in lower case that cannot be used, and why */
 function associatedValuesSchema(reserved: readonly (readonly [names: readonly string[], why: string])[]) {
   const reasons = new Map(reserved.flatMap(([names, why]) => names.map((name) => [name, why])))
-  const valueSchema = z.string('must be text').refine((value) => valueProblem(value) === undefined, {
-    error: ({ input }) => valueProblem(String(input)),
-  })
   return z
-    .record(z.string(), valueSchema, 'must be a plain object of names and values')
+    .record(
+      z.string(),
+      z.string('must be text').refine(...issueFrom(valueProblem)),
+      'must be a plain object of names and values',
+    )
     .check(({ value: values, issues }) => {
       const seen = new Set<string>()
       for (const name of Object.keys(values)) {
