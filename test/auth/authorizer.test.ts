@@ -71,15 +71,6 @@ describe('a token that the service rejects (401)', () => {
   )
 })
 
-describe('calls that wait for one token', () => {
-  test('each with a time limit of its own make one token request', async () => {
-    const client = service.client({ timeoutMs: 1_000 })
-    const calls = Array.from({ length: 50 }, (_, index) => client.getAccessToken({ timeoutMs: 980 + index }))
-    expect(new Set(await Promise.all(calls))).toEqual(new Set(['token-1']))
-    expect(service.tokenRequests).toHaveLength(1)
-  })
-})
-
 describe('the other kinds of credentials (docs/service.md, Authentication)', () => {
   test('user name and password are sent as Basic on the subscription call, without a token request', async () => {
     const client = service.client({ auth: { username: 'agent-desk', password: 'pä:ss' } })

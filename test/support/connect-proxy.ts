@@ -9,8 +9,6 @@ export interface ConnectProxyOptions {
   readonly to: string
   /** Turns tunnels away with this status. */
   readonly refuseWith?: number | undefined
-  /** The ways to authenticate that it then names, one header each. */
-  readonly offers?: readonly string[]
   /** Takes requests for tunnels, and answers none. */
   readonly silent?: boolean | undefined
 }
@@ -22,21 +20,14 @@ export class ConnectProxy implements AsyncDisposable {
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
 
-  private constructor(
-    server: Server,
-    port: number,
-    { to, refuseWith, offers = [], silent }: ConnectProxyOptions,
-  ) {
+  private constructor(server: Server, port: number, { to, refuseWith, silent }: ConnectProxyOptions) {
     this.#server = server
     this.url = `http://127.0.0.1:${port}`
     server.on('connection', (socket) => this.#keep(socket))
     server.on('connect', ({ url = '', headers }: IncomingMessage, socket: Socket) => {
       this.requests.push({ target: url, headers })
       if (silent) return
-      if (refuseWith !== undefined) {
-        const lines = offers.map((each) => `Proxy-Authenticate: ${each}\r\n`)
-        return void socket.end(`HTTP/1.1 ${refuseWith} No\r\n${lines.join('')}\r\n`)
-      }
+      if (refuseWith !== undefined) return void socket.end(`HTTP/1.1 ${refuseWith} No\r\n\r\n`)
       const upstream = connect(Number(new URL(to).port), '127.0.0.1', () => {
         socket.write('HTTP/1.1 200 Connection Established\r\n\r\n')
         upstream.pipe(socket).pipe(upstream)

@@ -14,7 +14,7 @@ import { freePort } from '../../support/listen.js'
 const run = promisify(execFile)
 
 /** The newest that Maven Central had when these tests were written; it runs on Java 17 and later. */
-export const keycloakVersion = '26.7.3'
+const keycloakVersion = '26.7.3'
 
 const cache = fileURLToPath(new URL('../../../node_modules/.cache/keycloak', import.meta.url))
 
@@ -23,8 +23,6 @@ export interface RealmClient {
   readonly clientId: string
   readonly secret: string
   readonly enabled?: boolean
-  /** Lifetime of its access tokens. Default: that of the realm, 300 s. */
-  readonly lifetimeSeconds?: number
 }
 
 /** As Keycloak imports it. Each client gets the scope `notifications` if it asks for it. */
@@ -34,7 +32,7 @@ function realmOf(realm: string, clients: readonly RealmClient[]): object {
     realm,
     enabled: true,
     clientScopes: [{ ...scope, attributes: { 'include.in.token.scope': 'true' } }],
-    clients: clients.map(({ clientId, secret, enabled = true, lifetimeSeconds }) => ({
+    clients: clients.map(({ clientId, secret, enabled = true }) => ({
       clientId,
       secret,
       enabled,
@@ -44,7 +42,6 @@ function realmOf(realm: string, clients: readonly RealmClient[]): object {
       publicClient: false,
       defaultClientScopes: [],
       optionalClientScopes: [scope.name],
-      attributes: lifetimeSeconds === undefined ? {} : { 'access.token.lifespan': String(lifetimeSeconds) },
     })),
   }
 }
