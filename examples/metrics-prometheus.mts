@@ -107,7 +107,7 @@ const server = createServer(async (request, response) => {
   else if (request.url === '/metrics') {
     response.writeHead(200, { 'content-type': register.contentType }).end(await register.metrics())
   } else response.writeHead(404).end()
-}).listen(Number(port), '127.0.0.1')
+}).listen(Number(port), '127.0.0.1') // in a container on every address: without the second argument
 await once(server, 'listening')
 
 // Something to count: two subscriptions, a delivery, an end and its restore.

@@ -39,7 +39,7 @@ async function work({ notification }: Delivery): Promise<void> {
 const spool = await DeliverySpool.open({ path, deliver: work })
 const redis = redisUrl
   ? new Redis(redisUrl, {
-      // A node that falls silent keeps its sockets: without this a client would wait for it for ever.
+      // A node that falls silent keeps its sockets: without a limit the client would wait for it for ever.
       socketTimeout: 5_000,
       // After a failover the old node takes no writes: a new connection finds the new one.
       reconnectOnError: ({ message }) => message.startsWith('READONLY'),

@@ -30,7 +30,7 @@ const connection = new Redis(REDIS_URL, {
   // While Redis is down, deliveries wait in the spool, and not in the memory of this process.
   enableOfflineQueue: false,
   maxRetriesPerRequest: 1,
-  // A node that falls silent keeps its sockets: without this a client would wait for it for ever.
+  // A node that falls silent keeps its sockets: without a limit the client would wait for it for ever.
   socketTimeout: 5_000,
   // After a failover the old node takes no writes: a new connection finds the new one.
   reconnectOnError: ({ message }) => message.startsWith('READONLY'),

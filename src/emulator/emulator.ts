@@ -68,7 +68,7 @@ export interface EmulatorClientOptions {
     /** How the token endpoint expects id and secret in the header. */
     readonly credentialsEncoding: 'raw' | 'form-urlencoded'
   }
-  /** An undici `Agent` that trusts the emulator's certificate. The emulator closes the agent when it is closed itself. */
+  /** An undici `Agent` that trusts the emulator's certificate. Closing the emulator closes the agent. */
   readonly dispatcher: Dispatcher
   /** Where unsubscribe and update are, if the emulator has its option `routes`. */
   readonly routes: Routes | undefined

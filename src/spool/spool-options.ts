@@ -43,7 +43,7 @@ export interface DeliverySpoolOptions<Payloads extends PayloadSchemas = NoPayloa
 
 /** The second argument of `deliver`. */
 export interface DeliveryAttempt {
-  /** Aborted after `deliverTimeoutMs`, or when `close` stops waiting; the call counts as failed in any case. */
+  /** Aborted after `deliverTimeoutMs`, or when `close` stops waiting. Then the delivery is repeated, whatever the call returns. */
   readonly signal: AbortSignal
   /** The header `traceparent` of the callback, to continue its trace (docs/observability.md, Traces). */
   readonly traceparent?: string | undefined
