@@ -113,7 +113,6 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
    * ```ts
    * for await (const { id, receivedAt, reason, issues, error } of spool.deadLetters()) {
    *   console.log(id, new Date(receivedAt), reason, issues ?? error)
-   *   await spool.retry(id)
    * }
    * ```
    */
