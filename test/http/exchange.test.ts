@@ -205,6 +205,12 @@ test.each<[string, object, string]>([
   await expect(client.unsubscribe(1)).rejects.toMatchObject({ body: expected, retryAfterMs: undefined })
 })
 
+test('a fetch may have decoded the body, and kept the header that says how it was encoded', async () => {
+  const headers = new Headers({ 'content-encoding': 'gzip' })
+  const client = answering({ status: 201, headers, text: async () => '{"subscription_id":7}' })
+  expect(await client.createSubscription(subscription)).toEqual({ subscriptionId: 7 })
+})
+
 test.each<[string, unknown]>([
   ['nothing', undefined],
   ['a status that is no number', { status: '201', text: async () => '{"subscription_id":7}' }],

@@ -1,12 +1,13 @@
 /** Proxies from the environment: a real proxy on loopback, and hosts that only the proxy can reach. */
-
+import { createServer } from 'node:https'
 import { NotificationClient } from 'notification-subscriber'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { createCertificate } from '../support/certificates.js'
 import { ConnectProxy } from '../support/connect-proxy.js'
 import { failureOf } from '../support/failure.js'
 import { subscription } from '../support/fake-service.js'
-import { refusingPort } from '../support/listen.js'
+import { refusingPort, serving } from '../support/listen.js'
 import { recordingLogger } from '../support/recording-logger.js'
 import { everythingShownBy, expectNoSecretIn, secrets } from '../support/secrets.js'
 
@@ -107,6 +108,18 @@ describe('a proxy from the environment', () => {
     await client.getAccessToken()
     expect(proxy.requests[0]?.headers['proxy-authorization']).toBe(`Basic ${btoa(sent)}`)
     expect(emulator.requests[0]?.headers).not.toHaveProperty('proxy-authorization')
+  })
+
+  test('leads to a server of a private authority, which `ca` names', async () => {
+    vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', undefined)
+    const { ca, tls } = createCertificate({ host })
+    await using server = await serving(createServer(tls, (_, response) => response.writeHead(204).end()))
+    await using proxy = await ConnectProxy.listen({ to: `https://${server.host}` })
+    vi.stubEnv('HTTPS_PROXY', proxy.url)
+    const options = { baseUrl: `https://${host}`, auth: { getAccessToken: () => 'token' }, ca }
+    await using client = new NotificationClient(options)
+    await client.unsubscribe(1)
+    expect(proxy.requests).toHaveLength(1)
   })
 })
 

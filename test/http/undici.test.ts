@@ -2,12 +2,17 @@
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import net from 'node:net'
+import { join } from 'node:path'
+import * as tls from 'node:tls'
 import { type DispatcherLike, NotificationClient } from 'notification-subscriber'
 import { Agent, MockAgent } from 'undici'
 import { MockAgent as MockAgent6 } from 'undici6'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { trustedWith } from '../../src/http/undici.js'
+import { createCertificate } from '../support/certificates.js'
 import { eventually } from '../support/eventually.js'
 import { failureOf } from '../support/failure.js'
 import { baseUrl, subscription } from '../support/fake-service.js'
@@ -15,6 +20,7 @@ import { collectGarbage } from '../support/heap.js'
 import { listen } from '../support/listen.js'
 import { recordingLogger } from '../support/recording-logger.js'
 import { routeOf } from '../support/routes.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { undici8 } from '../support/undici8.js'
 
 const auth = { getAccessToken: () => 'token' }
@@ -161,5 +167,28 @@ describe('on a loopback server', () => {
     }
     await eventually(() => expect(open.size).toBe(0))
     expect(requests).toBe(0)
+  })
+})
+
+describe('beside the option `ca`, what the machine trusts stays trusted', () => {
+  const own = createCertificate({}).ca.trim()
+
+  test.skipIf('getCACertificates' in tls)('the public authorities and NODE_EXTRA_CA_CERTS', async () => {
+    await using folder = await temporaryFolder()
+    const file = join(folder.path, 'extra.pem')
+    await writeFile(file, 'extra')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    vi.stubEnv('NODE_EXTRA_CA_CERTS', file)
+    expect(await trustedWith(own)).toEqual([...tls.rootCertificates, 'extra', own])
+    vi.stubEnv('NODE_EXTRA_CA_CERTS', join(folder.path, 'missing.pem'))
+    expect(await trustedWith(own)).toEqual([...tls.rootCertificates, own])
+  })
+
+  test('what Node.js says that it trusts, where it can', async () => {
+    const getCACertificates = vi.fn(() => ['of the system'])
+    vi.doMock('node:tls', () => ({ ...tls, getCACertificates }))
+    expect(await trustedWith(own)).toEqual(['of the system', own])
+    expect(getCACertificates).toHaveBeenCalledWith('default')
+    vi.doUnmock('node:tls')
   })
 })
