@@ -1,10 +1,11 @@
 /** The wording of the errors is reviewed as a whole: test/messages. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ConfigurationError, NotificationClient } from 'notification-subscriber'
+import { NotificationClient } from 'notification-subscriber'
 import { describe, expect, test } from 'vitest'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
 import { baseUrl, credentials, fakeService, subscription } from '../support/fake-service.js'
+import { wrongPlaces } from '../support/message-page.js'
 import { routeOf } from '../support/routes.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
@@ -16,15 +17,8 @@ const env = {
   NOTIFICATION_CLIENT_SECRET: 'a+b',
 }
 
-function problemsOf(options: unknown, environment: unknown): string[] {
-  try {
-    NotificationClient.fromEnv(options as object, environment as typeof env)
-  } catch (error) {
-    if (error instanceof ConfigurationError) return error.issues.map(({ path }) => path.join('.'))
-    throw error
-  }
-  return []
-}
+const problemsOf = (options: unknown, environment: unknown) =>
+  wrongPlaces(() => NotificationClient.fromEnv(options as object, environment as typeof env))
 
 describe('fromEnv', () => {
   test('reads the five variables', async () => {

@@ -1,23 +1,23 @@
 /** What a dispatcher is given, and what is read of its answers. */
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import net from 'node:net'
 import { join } from 'node:path'
 import * as tls from 'node:tls'
+import { promisify } from 'node:util'
 import { type DispatcherLike, NotificationClient } from 'notification-subscriber'
 import { Agent, MockAgent } from 'undici'
 import { MockAgent as MockAgent6 } from 'undici6'
-import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { trustedWith } from '../../src/http/undici.js'
 import { createCertificate } from '../support/certificates.js'
 import { eventually } from '../support/eventually.js'
 import { failureOf } from '../support/failure.js'
 import { baseUrl, subscription } from '../support/fake-service.js'
 import { collectGarbage } from '../support/heap.js'
-import { listen } from '../support/listen.js'
+import { serving } from '../support/listen.js'
 import { recordingLogger } from '../support/recording-logger.js'
 import { routeOf } from '../support/routes.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
@@ -77,31 +77,16 @@ test('a dispatcher is not closed by the client, and what it throws may have been
 })
 
 describe('on a loopback server', () => {
-  let server: Server
-  const open = new Set<object>()
-  afterEach(async () => {
-    server.closeAllConnections()
-    server.close()
-    await once(server, 'close')
-  })
+  const answering = (handler: RequestListener) => serving(createServer(handler))
 
-  async function serve(handler: RequestListener): Promise<string> {
-    server = createServer(handler)
-    server.on('connection', (socket) => {
-      open.add(socket)
-      socket.once('close', () => open.delete(socket))
-    })
-    return `http://127.0.0.1:${await listen(server)}`
-  }
-
-  const clientOf = (address: string, options: object = {}) =>
-    new NotificationClient({ baseUrl: address, auth, retry: false, ...options })
+  const clientOf = ({ host }: { readonly host: string }) =>
+    new NotificationClient({ baseUrl: `http://${host}`, auth, retry: false })
 
   test('a 204 that declares a body is an answer', async () => {
-    const address = await serve((_request, response) =>
+    await using server = await answering((_request, response) =>
       response.writeHead(204, { 'content-length': 2 }).end(),
     )
-    await using client = clientOf(address)
+    await using client = clientOf(server)
     await client.unsubscribe(1)
   })
 
@@ -110,7 +95,8 @@ describe('on a loopback server', () => {
     onTestFinished(() => void vi.useRealTimers())
     // Undici has a timer for a connection that is kept.
     const headers = { connection: 'close' }
-    await using client = clientOf(await serve((_request, response) => response.writeHead(400, headers).end()))
+    await using server = await answering((_request, response) => response.writeHead(400, headers).end())
+    await using client = clientOf(server)
     await expect(client.unsubscribe(1)).rejects.toMatchObject({ status: 400 })
     expect(vi.getTimerCount()).toBe(0)
   })
@@ -126,7 +112,8 @@ describe('on a loopback server', () => {
       net.setDefaultAutoSelectFamilyAttemptTimeout(before)
       connect.mockRestore()
     })
-    await using client = clientOf(await serve((_request, response) => response.writeHead(204).end()))
+    await using server = await answering((_request, response) => response.writeHead(204).end())
+    await using client = clientOf(server)
     await client.unsubscribe(1)
     const [[options] = []]: unknown[][] = connect.mock.calls
     expect(options).toMatchObject({ autoSelectFamilyAttemptTimeout: addressMs })
@@ -136,8 +123,8 @@ describe('on a loopback server', () => {
     const sockets: WeakRef<object>[] = []
     const note = (message: unknown) => sockets.push(new WeakRef((message as { socket: object }).socket))
     subscribe('net.client.socket', note)
-    const address = await serve((_request, response) => response.destroy())
-    const client = clientOf(address)
+    await using server = await answering((_request, response) => response.destroy())
+    await using client = clientOf(server)
     for (let id = 0; id < 20; id++) await client.unsubscribe(id).catch(() => {})
     unsubscribe('net.client.socket', note)
     expect(sockets).toHaveLength(20)
@@ -146,12 +133,12 @@ describe('on a loopback server', () => {
       // The last ones may still stand in variables of undici's.
       expect(sockets.filter((socket) => socket.deref() !== undefined).length).toBeLessThan(5)
     })
-    await client.close()
   })
 
   test('an abort at any moment of the first request ends it, and sends nothing afterwards', async () => {
     let requests = 0
-    const address = await serve(() => requests++)
+    const server = createServer(() => requests++)
+    await using address = await serving(server)
     for (let turns = 0; turns < 12; turns++) {
       const abort = new AbortController()
       const client = clientOf(address)
@@ -165,7 +152,8 @@ describe('on a loopback server', () => {
       expect(requests).toBe(requestsBefore)
       await client.close()
     }
-    await eventually(() => expect(open.size).toBe(0))
+    const count = promisify(server.getConnections).bind(server)
+    await eventually(async () => expect(await count()).toBe(0))
     expect(requests).toBe(0)
   })
 })

@@ -1,18 +1,12 @@
 /** The routes of unsubscribe and update, which the interface document leaves open (docs/service.md, Assumed). */
-import { ConfigurationError, NotificationClient, type Route, type Routes } from 'notification-subscriber'
+import { NotificationClient, type Route, type Routes } from 'notification-subscriber'
 import { describe, expect, test } from 'vitest'
 import { baseUrl, credentials, fakeService } from '../support/fake-service.js'
+import { wrongPlaces } from '../support/message-page.js'
 import { routeOf } from '../support/routes.js'
 
-function problemsOf(routes: unknown): string[] {
-  try {
-    new NotificationClient({ baseUrl, auth: credentials, routes: routes as Routes })
-  } catch (error) {
-    if (error instanceof ConfigurationError) return error.issues.map(({ path }) => path.join('.'))
-    throw error
-  }
-  return []
-}
+const problemsOf = (routes: unknown) =>
+  wrongPlaces(() => new NotificationClient({ baseUrl, auth: credentials, routes: routes as Routes }))
 
 describe('a route that cannot work is refused by the name of the wrong part', () => {
   test.each<[string, string, Route | object, ...string[]]>([

@@ -20,3 +20,14 @@ export function problemsIn(error: unknown): string {
   if (!(error instanceof ConfigurationError || error instanceof InvalidRequestError)) throw error
   return error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ')
 }
+
+/** The places of what is wrong with options; none if they work. */
+export function wrongPlaces(make: () => unknown): string[] {
+  try {
+    make()
+    return []
+  } catch (error) {
+    if (error instanceof ConfigurationError) return error.issues.map(({ path }) => path.join('.'))
+    throw error
+  }
+}
