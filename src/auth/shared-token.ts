@@ -9,6 +9,8 @@ import { accessTokenPattern, type IssuedToken } from './token-request.js'
 /** How long the store may take for one operation, in milliseconds. */
 const limitMs = 1_000
 
+const parsedValue = 'it returned no text: turn off what parses values (docs/stores.md, Your own)'
+
 const entrySchema = z.lazy(() =>
   z.object({
     accessToken: z.string().regex(accessTokenPattern),
@@ -32,8 +34,9 @@ export class SharedToken {
 
   /** The stored token while it is valid. */
   async read(): Promise<IssuedToken | undefined> {
-    const text = await this.#guarded('get', () => this.#store.get(this.#key))
-    const entry = typeof text === 'string' ? entrySchema.safeParse(parseJson(text)).data : undefined
+    const value = (await this.#guarded('get', () => this.#store.get(this.#key))) ?? ''
+    if (typeof value !== 'string') this.#warn('get', parsedValue)
+    const entry = entrySchema.safeParse(parseJson(String(value))).data
     if (entry === undefined) return undefined
     const { accessToken, expiresAtMs: expiresAt, lifetimeMs } = entry
     const remainingMs = expiresAt - Date.now()
@@ -57,9 +60,12 @@ export class SharedToken {
       return await withTimeLimit(limitMs, run)
     } catch (error) {
       // The error's name only: its message may hold the token.
-      const reason = error instanceof Error ? error.name : typeof error
-      this.#log('warn', { event: 'token-cache.failed', operation, reason }, 'Token cache failed')
+      this.#warn(operation, error instanceof Error ? error.name : typeof error)
       return undefined
     }
+  }
+
+  #warn(operation: 'get' | 'set', reason: string): void {
+    this.#log('warn', { event: 'token-cache.failed', operation, reason }, 'Token cache failed')
   }
 }

@@ -178,6 +178,15 @@ describe('tokenCache', () => {
     }
   })
 
+  test('a store that parses what it was given is named: each process would request tokens of its own', async () => {
+    const parsing = Object.assign(new NaiveStore(), { get: async () => ({ accessToken: 'token-1' }) })
+    const { client, linesOf } = loggedClientWith(parsing)
+    await client.getAccessToken()
+    const reason = 'it returned no text: turn off what parses values (docs/stores.md, Your own)'
+    const fields = { event: 'token-cache.failed', operation: 'get', reason }
+    expect(linesOf('token-cache.failed')).toEqual([[fields, 'Token cache failed']])
+  })
+
   test('a store that never answers holds a token up for a second', async () => {
     const client = clientWith({ get: () => new Promise(() => {}), set() {} })
     const token = client.getAccessToken()
