@@ -38,9 +38,11 @@ export class UsageError extends CommandFailure {
 /** The text of the file, if one is named. @throws `UsageError` if it cannot be read */
 async function textOf(flag: string, file: string | undefined): Promise<string | undefined> {
   if (file === undefined) return undefined
-  return readFile(file, 'utf8').catch((error: unknown) => {
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
     throw new UsageError(`${flag} names a file that cannot be read: ${messageOf(error)}`)
   })
+  // Editors of Windows begin a file with the mark of UTF-8, which would belong to the first name.
+  return text.replace(/^\ufeff/, '')
 }
 
 /** The certificates in the file, if one is named. @throws `UsageError` if it cannot be read, or holds no certificate */

@@ -48,9 +48,9 @@ test('subscribe prints the ID of a subscription with these types, users and para
   )
 })
 
-test('the variable of a parameter can be in the file of --dotenv', async () => {
+test('the variable of a parameter can be in the file of --dotenv, also behind the mark of an editor', async () => {
   const file = join(fixture.folder, 'parameter.env')
-  await writeFile(file, 'RECEIVER_TOKEN=hush-of-dotenv\n')
+  await writeFile(file, '\ufeffRECEIVER_TOKEN=hush-of-dotenv\n')
   await run('subscribe', [...flags, '--dotenv', file, '--parameter', 'token=env:RECEIVER_TOKEN'])
   expect(fixture.emulator.subscriptions).toMatchObject([{ parameters: { token: 'hush-of-dotenv' } }])
 })
