@@ -63,7 +63,9 @@ export function toLambdaHandler(receiver: CallbackReceiver): (event: LambdaEvent
       )
     }
     const sent = new RequestHeaders(headers ?? multiValueHeaders)
-    const readBody = () => ({ body: isBase64Encoded && body ? bytesOfBase64(body) : (body ?? '') })
+    // A middleware may have parsed the body, and left the mark.
+    const isEncoded = isBase64Encoded && typeof body === 'string' && body !== ''
+    const readBody = () => ({ body: isEncoded ? bytesOfBase64(body) : (body ?? '') })
     const { answer } = await core.receive(method, sent, readBody)
     const answerLists = Object.entries(answer.headers).map(([name, value]) => [name, [value]])
     return {

@@ -58,6 +58,14 @@ test.each<LambdaEvent>([
   expect(received).toEqual([lowEnergyDelivery()])
 })
 
+test('a body that a middleware has parsed is read, also if its event still says base64', async () => {
+  const received: unknown[] = []
+  const receiver = new DeliveryReceiver({ secrets }).onAny((_, { delivery }) => received.push(delivery))
+  const parsed = { ...byContext, ...encoded, body: lowEnergyDelivery() as never }
+  expect(await toLambdaHandler(receiver)(parsed)).toMatchObject({ statusCode: 204 })
+  expect(received).toEqual([lowEnergyDelivery()])
+})
+
 test('odd multiValueHeaders are answered', async () => {
   const handler = toLambdaHandler(new DeliveryReceiver({ secrets, logger: false }))
   for (const multiValueHeaders of ['text', 5, { token: null }, { token: [null] }]) {
