@@ -18,8 +18,11 @@ export interface KeyAndCertificate {
 
 const dayMs = 24 * 60 * 60 * 1000
 
-/** The last is for tests with a proxy, which is never asked for loopback. RFC 6761 section 6.2 reserves `.test`. */
-const servedHosts = ['localhost', '127.0.0.1', '::1', 'emulator.test']
+/**
+ * `host.docker.internal` is this machine for an app in a container; `emulator.test` is for tests with a proxy, which is never
+ * asked for loopback (RFC 6761 section 6.2 reserves `.test`).
+ */
+const servedHosts = ['localhost', '127.0.0.1', '::1', 'host.docker.internal', 'emulator.test']
 
 /** What an emulator serves with, and the certificate in PEM of the authority that signed it. */
 export interface Certificates {

@@ -25,7 +25,8 @@ const read = ({ ca, tls }: ReturnType<typeof createLoopbackCertificate>) => ({
   authority: new X509Certificate(ca),
   server: new X509Certificate(tls.cert),
 })
-const servedHosts = 'DNS:localhost, IP Address:127.0.0.1, IP Address:0:0:0:0:0:0:0:1, DNS:emulator.test'
+const servedHosts =
+  'DNS:localhost, IP Address:127.0.0.1, IP Address:0:0:0:0:0:0:0:1, DNS:host.docker.internal, DNS:emulator.test'
 const aYear = { validFrom: 'Sep  9 06:05:04 2031 GMT', validTo: 'Sep  9 06:05:04 2032 GMT' }
 
 test('an authority signs itself and the server’s certificate, both valid from yesterday for a year', () => {
@@ -44,7 +45,7 @@ test('an authority signs itself and the server’s certificate, both valid from 
   // No authority; digitalSignature, and 7 unused bits; extKeyUsage: serverAuth.
   const ofServer =
     '300c0603551d130101ff04023000300e0603551d0f0101ff04040302078030130603551d25040c300a06082b06010505070301'
-  expect(extensionsOf(server, authority.publicKey)).toContain(`${ofServer}303b0603551d110434`)
+  expect(extensionsOf(server, authority.publicKey)).toContain(`${ofServer}30510603551d11044a`)
 })
 
 test('every start has an authority, a key and positive serial numbers of 16 bytes of its own', () => {
