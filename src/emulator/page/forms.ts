@@ -23,7 +23,7 @@ export function sendForm({ host: { activity, store }, open }: View, from: string
     <form class="fields" id="form-${open}" action="api/notify">
       <label>User<input name="username" value="${username}" required autocomplete="off"></label>
       <label>Type<input name="type" value="${type}" list="types" required autocomplete="off"></label>
-      ${select('category', 'To subscriptions for', { '': 'what brings this type', ...categories })}
+      ${select('category', 'Subscribed type', { '': 'the one that brings this type', ...categories })}
       <label>Payload<textarea name="payload" rows="8" spellcheck="false" placeholder="The documented sample, or {} where none is documented">${payload && JSON.stringify(payload, undefined, 2)}</textarea></label>
       <div><button class="button primary">Send</button></div>
       <datalist id="types">${types.map((each) => html`<option value="${each}">`)}</datalist>
