@@ -34,7 +34,6 @@ export class Configuration {
   isSuperseded = false
   /** The newest generation that this process has read or written. */
   #newest = 0
-  #hash: { readonly of: string; readonly value: Promise<string> } | undefined
 
   constructor(
     { callbackUrl, headers, notificationTypes, parameters }: ResolvedOptions,
@@ -50,42 +49,34 @@ export class Configuration {
   }
 
   /** Checks whether this configuration is the newest, or makes it the newest. @throws StoreFailure */
-  readonly synchronize = pMemoize(() => this.store.untilStored(storeKey, () => this.#synchronize()), {
-    cache: false,
-  })
+  readonly synchronize = pMemoize(() => this.#synchronize(), { cache: false })
 
-  /** @returns whether the store holds the newest configuration */
-  async #synchronize(): Promise<boolean> {
-    const isSuperseded = this.isSuperseded
-    const { text, value: stored } = await this.store.read(storeKey, storedSchema)
-    const found = stored?.generation ?? 0
-    // After a loss the store may hold a configuration from before the newest one.
-    const isNewest = found >= this.#newest
-    const isOurs = stored !== undefined && (await this.#hashOf(stored.salt)) === stored.hash
-    if (isOurs && isNewest) {
-      this.#follow(found)
-      return true
-    }
-    const isStarting = this.generation === 0
-    const mayWriteAgain = !isStarting && !isSuperseded && (!isNewest || stored === undefined)
-    const mayReturn = isSuperseded && this.processes.areNewerGone
-    if (!isStarting && !mayWriteAgain && !mayReturn) {
-      if (!isSuperseded) this.processes.noteNewer()
-      this.#newest = Math.max(this.#newest, found)
-      this.isSuperseded = true
-      this.problems.begin('SUPERSEDED', newerMessage)
-      return true
-    }
-    // A starting process has the newest configuration. If every process with a newer one is gone, this one comes back.
-    const next = Math.max(found + 1, this.#newest + 1, Date.now())
-    const generation = mayWriteAgain ? this.generation : next
-    const salt = randomBytes(16).toString('base64url')
-    const written = { generation, salt, hash: await this.#hashOf(salt) }
-    if (!(await this.store.compareAndSet(storeKey, text, JSON.stringify(written)))) return false
-    const isLost = text === undefined || stored !== undefined
-    if (mayWriteAgain && isLost) this.problems.reportOnce('STORE', lossMessage, 'loss')
-    this.#follow(generation)
-    return true
+  async #synchronize(): Promise<void> {
+    const { generation, isSuperseded, problems, processes } = this
+    const written = await this.store.update(storeKey, storedSchema, async (stored, isDamaged) => {
+      const found = stored?.generation ?? 0
+      // After a loss the store may hold a configuration from before the newest one.
+      const isNewest = found >= this.#newest
+      const isOurs = stored !== undefined && (await this.#hashOf(stored.salt)) === stored.hash
+      const isStarting = generation === 0
+      const mayWriteAgain = !isStarting && !isSuperseded && (!isNewest || stored === undefined)
+      const mayReturn = isSuperseded && processes.areNewerGone
+      if (isOurs && isNewest) this.#follow(found)
+      else if (isStarting || mayWriteAgain || mayReturn) {
+        // A starting process has the newest configuration. If every process with a newer one is gone, this one comes back.
+        const next = Math.max(found + 1, this.#newest + 1, Date.now())
+        if (mayWriteAgain && !isDamaged) problems.reportOnce('STORE', lossMessage, 'loss')
+        const salt = randomBytes(16).toString('base64url')
+        return { generation: mayWriteAgain ? generation : next, salt, hash: await this.#hashOf(salt) }
+      } else {
+        if (!isSuperseded) processes.noteNewer()
+        this.#newest = Math.max(this.#newest, found)
+        this.isSuperseded = true
+        problems.begin('SUPERSEDED', newerMessage)
+      }
+      return undefined
+    })
+    if (written !== undefined) this.#follow(written.generation)
   }
 
   #follow(generation: number): void {
@@ -96,18 +87,15 @@ export class Configuration {
     if (isNew) this.users.markAllDue()
   }
 
-  /** Slow, so that a leaked store does not help to guess a token; so computed once per salt and values. */
-  #hashOf(salt: string): Promise<string> {
+  /** Slow, so that a leaked store does not help to guess a token; so computed once per salt. */
+  readonly #hashOf = pMemoize(async (salt: string) => {
     const { headers, parameters } = this.values
     const sorted = (each: AssociatedValues = {}) => Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))
-    const of = JSON.stringify([salt, this.spec, sorted(parameters), sorted(headers)])
-    if (this.#hash?.of !== of) {
-      // Not by scrypt, which a Node.js in FIPS mode refuses. The count is OWASP's for this digest.
-      const hash = promisify(pbkdf2)(of, salt, 210_000, 32, 'sha512')
-      this.#hash = { of, value: hash.then((bytes) => bytes.toString('base64url')) }
-    }
-    return this.#hash.value
-  }
+    const text = JSON.stringify([salt, this.spec, sorted(parameters), sorted(headers)])
+    // Not by scrypt, which a Node.js in FIPS mode refuses. The count is OWASP's for this digest.
+    const hash = await promisify(pbkdf2)(text, salt, 210_000, 32, 'sha512')
+    return hash.toString('base64url')
+  })
 }
 
 const newerMessage =

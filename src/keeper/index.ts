@@ -3,12 +3,7 @@
  *
  * @module notification-subscriber/keeper
  */
-export {
-  ConfigurationError,
-  InvalidRequestError,
-  type Issue,
-  NotificationError,
-} from '../errors.js'
+export { ConfigurationError, InvalidRequestError, type Issue, NotificationError } from '../errors.js'
 export type { Logger } from '../logger.js'
 export type { KeyValueStore } from '../stores/key-value-store.js'
 export { SubscriptionKeeper } from './subscription-keeper.js'

@@ -57,29 +57,41 @@ export class KeeperStore {
     text: string,
     ttlMs?: number,
   ): Promise<boolean> {
-    if (this.store.compareAndSet === undefined) {
-      // Nothing else writes between these steps: the only process writes a key once at a time.
-      if ((await this.#get(key)) !== expected) return false
-      await this.#attempt('write', key, () => this.store.set(this.#nameOf(key), text, ttlMs))
-      return true
-    }
     const isStored = await this.#attempt('write', key, () => this.#swap(key, expected, text, ttlMs))
     // A client that repeats a write whose answer was lost finds its own text.
     return isStored || (await this.#get(key)) === text
   }
 
   async #swap(key: string, expected: string | undefined, text: string, ttlMs?: number): Promise<boolean> {
-    const isStored: unknown = await this.store.compareAndSet?.(this.#nameOf(key), expected, text, ttlMs)
+    const name = this.#nameOf(key)
+    if (this.store.compareAndSet === undefined) {
+      // Nothing else writes between these steps: the only process writes a key once at a time.
+      if (storedText(await this.store.get(name)) !== expected) return false
+      await this.store.set(name, text, ttlMs)
+      return true
+    }
+    const isStored: unknown = await this.store.compareAndSet(name, expected, text, ttlMs)
     if (typeof isStored === 'boolean') return isStored
     // An unclear result must not be guessed.
     const what = isStored === undefined ? 'nothing' : `a value of type ${typeof isStored}`
     throw new TypeError(refusalMessage(what))
   }
 
-  /** Repeats `attempt`, which returns whether the value is stored. @throws StoreFailure: also if it never is */
-  async untilStored(key: string, attempt: () => Promise<boolean>): Promise<void> {
+  /**
+   * Reads a value and writes the next one, until no other process has written in between.
+   *
+   * @param change - returns the next value; `undefined` leaves the value as it is
+   * @throws StoreFailure: also if another process writes each time
+   */
+  async update<Value>(
+    key: string,
+    schema: z.ZodType<Value>,
+    change: (value: Value | undefined, isDamaged: boolean) => Value | undefined | Promise<Value | undefined>,
+  ): Promise<Value | undefined> {
     for (let round = 1; round <= 10; round++) {
-      if (await attempt()) return
+      const { text, value } = await this.read(key, schema)
+      const next = await change(value, text !== undefined && value === undefined)
+      if (next === undefined || (await this.compareAndSet(key, text, JSON.stringify(next)))) return next
       await delay(Math.random() * round * 20)
     }
     throw this.#fail('write', key, new Error(unwrittenMessage))
@@ -105,7 +117,7 @@ export class KeeperStore {
       // Another process may have written its own value meanwhile.
       const sampleOf = (value: string) => value.split(',', 2)[1]
       if (text === undefined || sampleOf(text) !== sampleOf(next())) throw new Error(forgetfulMessage)
-      if (this.store.compareAndSet && (await inTime(() => this.#swap('check', next(), text))))
+      if (await inTime(() => this.#swap('check', next(), text)))
         throw new TypeError(refusalMessage('true although another value was there'))
     } catch (error) {
       const message = `${failingMessage} The last error: ${reasonOf(error)}`
@@ -144,7 +156,7 @@ export class KeeperStore {
 }
 
 const shardCount = 64
-const shardSchema = z.array(z.string())
+const shardSchema = z.array(z.string()).readonly()
 
 /** The names of all users who may have a record, in 64 keys of the store. */
 export class IndexOfNames {
@@ -170,18 +182,16 @@ export class IndexOfNames {
   }
 
   /** @throws StoreFailure */
-  remove(username: string): Promise<void> {
+  remove(username: string): Promise<unknown> {
     return this.#change(shardOf(username), (names) => names.filter((name) => name !== username))
   }
 
-  #change(shard: number, change: (names: readonly string[]) => readonly string[]): Promise<void> {
+  #change(shard: number, change: (names: readonly string[]) => readonly string[]): Promise<unknown> {
     const key = keyOf(shard)
     const changed = (this.#lastChanges[shard] ?? Promise.resolve()).then(() =>
-      this.store.untilStored(key, async () => {
-        const { text, value = [] } = await this.store.read(key, shardSchema)
+      this.store.update(key, shardSchema, (value = []) => {
         const names = change(value)
-        if (names.length === value.length) return true
-        return this.store.compareAndSet(key, text, JSON.stringify(names))
+        return names.length === value.length ? undefined : names
       }),
     )
     this.#lastChanges[shard] = changed.catch(() => {})

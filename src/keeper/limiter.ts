@@ -7,8 +7,9 @@ import type { Processes } from './processes.js'
 import type { Problems } from './reporter.js'
 import type { Failure } from './request.js'
 import { delay, lookMs, now, retryWaitMs } from './timing.js'
+import type { User, Users } from './users.js'
 
-/** If the requests of this many different users fail in a row, it is an outage. */
+/** If the requests of this many different users fail in a row, or of all, it is an outage. */
 const usersOfAnOutage = 3
 
 /** Tells everything that the keeper is doing to stop. */
@@ -26,7 +27,7 @@ export interface Obstacle {
   /** When to try again. */
   readonly againMs: number
   /** Whether a sweep ends, and does not wait. */
-  readonly endsSweeps?: boolean
+  readonly endsSweeps: boolean
 }
 
 interface Outage {
@@ -39,8 +40,6 @@ interface Outage {
 }
 
 export class Limiter {
-  readonly #concurrency: number
-  readonly #spacingMs: number
   readonly #waiting: (() => void)[] = []
   readonly #failedInARow = new Set<string>()
   outage: Outage | undefined
@@ -49,37 +48,36 @@ export class Limiter {
   #nextFrom = 0
 
   constructor(
-    { concurrency, maxRequestsPerSecond }: ResolvedOptions,
+    private readonly options: ResolvedOptions,
     private readonly store: KeeperStore,
     private readonly processes: Processes,
+    private readonly users: Users,
     private readonly configuration: Configuration,
     private readonly problems: Problems,
-  ) {
-    this.#concurrency = concurrency
-    this.#spacingMs = 1_000 / maxRequestsPerSecond
-  }
+  ) {}
 
   /** What prevents a request now. In an outage one request at a time tests the service. @param others - others in flight */
   obstacle(stopSignal: StopSignal, others = this.#inFlight): Obstacle | undefined {
-    if (stopSignal.isStopped) return prevented(stoppedMessage, { againMs: lookMs, endsSweeps: true })
-    if (this.store.isFailing) return prevented(storeMessage, { againMs: 0 })
-    if (this.configuration.isSuperseded)
-      return prevented(supersededMessage, { againMs: lookMs, endsSweeps: true })
+    if (stopSignal.isStopped) return prevented(new Error(stoppedMessage), lookMs, true)
+    if (this.store.isFailing) return prevented(new Error(storeMessage), 0)
+    if (this.configuration.isSuperseded) return prevented(new Error(supersededMessage), lookMs, true)
     const { outage } = this
     if (outage === undefined || (others === 0 && now() >= outage.nextFrom)) return undefined
-    return prevented(outageMessage, { againMs: Math.max(1_000, outage.nextFrom - now()) }, outage.error)
+    const error = new Error(outageMessage, { cause: outage.error })
+    return prevented(error, Math.max(1_000, outage.nextFrom - now()))
   }
 
   /** Waits until a request may leave. @returns what prevents it; if nothing does, {@link Limiter.leave} must follow */
   async enter(stopSignal: StopSignal): Promise<Obstacle | undefined> {
     const obstacle = this.obstacle(stopSignal)
     if (obstacle !== undefined) return obstacle
-    if (this.#inFlight < this.#concurrency) this.#inFlight++
+    if (this.#inFlight < this.options.concurrency) this.#inFlight++
     else await new Promise<void>((resolve) => this.#waiting.push(resolve))
     const leavesFrom = Math.max(now(), this.#nextFrom)
     // The rate is of all processes together; an eighth less for each other one, because their requests may coincide.
-    const { length: sharers } = this.processes.sharers
-    if (!stopSignal.isStopped) this.#nextFrom = leavesFrom + this.#spacingMs * (sharers + (sharers - 1) / 8)
+    const sharers = this.processes.sharers.length
+    const spacingMs = (1_000 / this.options.maxRequestsPerSecond) * (sharers + (sharers - 1) / 8)
+    if (!stopSignal.isStopped) this.#nextFrom = leavesFrom + spacingMs
     // In short waits, so that a low rate does not hold up a stop.
     while (!stopSignal.isStopped && leavesFrom > now())
       await delay(Math.min(1_000, Math.ceil(leavesFrom - now())))
@@ -107,20 +105,14 @@ export class Limiter {
     this.problems.resolve('SERVICE')
   }
 
-  /** @param userCount - with fewer users than three, all of them make an outage */
-  failed(
-    { kind, error, retryAfterMs }: Failure,
-    user: { readonly username: string; readonly failures: number },
-    sentSince: number,
-    userCount: number,
-  ): void {
+  failed({ kind, error, retryAfterMs }: Failure, user: User, sentSince: number): void {
     // Nothing was sent, so the service's state is unknown.
     if (kind !== 'credentials' && kind !== 'unavailable' && kind !== 'refused') return
     if (this.outage === undefined) {
       // Refused again: the user is the reason, not an outage.
       if (kind === 'refused' && user.failures > 0) return
       this.#failedInARow.add(user.username)
-      if (this.#failedInARow.size < Math.min(usersOfAnOutage, userCount)) return
+      if (this.#failedInARow.size < Math.min(usersOfAnOutage, this.users.all.size)) return
     } else if (sentSince < this.outage.failedSince) return
     const failures = (this.outage?.failures ?? 0) + 1
     const nextFrom = now() + retryWaitMs(failures, retryAfterMs)
@@ -131,12 +123,8 @@ export class Limiter {
   }
 }
 
-function prevented(
-  message: string,
-  details: Pick<Obstacle, 'againMs' | 'endsSweeps'>,
-  cause?: unknown,
-): Obstacle {
-  return { kind: 'prevented', error: new Error(message, { cause }), ...details }
+function prevented(error: Error, againMs: number, endsSweeps = false): Obstacle {
+  return { kind: 'prevented', error, againMs, endsSweeps }
 }
 
 const stoppedMessage = 'The keeper was stopped before the sweep came to this user.'

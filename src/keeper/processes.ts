@@ -52,26 +52,25 @@ export class Processes {
   async leave(): Promise<void> {
     if (this.#beats === 0) return
     this.#beats = 0
-    await this.store.untilStored(storeKey, () => this.#write(undefined))
+    await this.#write()
   }
 
   /** Counts up, and looks at the others. @throws StoreFailure */
   async beat(generation: number): Promise<void> {
-    await this.store.untilStored(storeKey, () => this.#write({ count: this.#beats + 1, generation }))
+    const count = this.#beats + 1
+    await this.#write({ count, generation })
+    this.#beats = count
     const sharers = this.#living().filter(([, other]) => other.generation === generation)
     this.sharers = [this.#id, ...sharers.map(([id]) => id)]
   }
 
-  /** @param own - `undefined`: this process leaves */
-  async #write(own: Stored[string] | undefined): Promise<boolean> {
-    const { text, value = {} } = await this.store.read(storeKey, storedSchema)
-    this.#see(value, own?.generation ?? 0)
-    const living = this.#living().map(([id, { count, generation }]) => [id, { count, generation }])
-    if (own !== undefined) living.push([this.#id, own])
-    if (!(await this.store.compareAndSet(storeKey, text, JSON.stringify(Object.fromEntries(living)))))
-      return false
-    this.#beats = own?.count ?? 0
-    return true
+  /** @param own - missing: this process leaves */
+  #write(own?: Stored[string]): Promise<unknown> {
+    return this.store.update(storeKey, storedSchema, (value = {}) => {
+      this.#see(value, own?.generation ?? 0)
+      const living = this.#living().map(([id, { count, generation }]) => [id, { count, generation }])
+      return Object.fromEntries(own === undefined ? living : [...living, [this.#id, own]])
+    })
   }
 
   #see(stored: Stored, generation: number): void {

@@ -114,37 +114,39 @@ export class Queue {
   }
 
   async #run(sweep: Sweep, stopSignal: StopSignal): Promise<void> {
-    const { roster, users } = this
-    const error = await this.#prepare(sweep.wantsNone, stopSignal)
-    if (error !== undefined) {
+    const { limiter, roster, users } = this
+    const failure = await this.#prepare(sweep.wantsNone, stopSignal)
+    if (failure !== undefined) {
       // Read again as soon as the store works.
       roster.postpone(0)
-      const asked = sweep.wantsNone || stopSignal.isStopped ? undefined : await roster.ask()
-      sweep.refuse([...(asked ?? users.all.keys())], error)
+      const asked = sweep.wantsNone ? undefined : await roster.ask()
+      sweep.refuse([...(asked ?? users.all.keys())], failure)
       return
     }
     sweep.begin(users.all.values())
     users.markAllDue(sweep.provenSince)
     // To mark and to collect all users are long work each.
     await delay(0)
-    this.#advance()
+    if (stopSignal.isStopped) sweep.noteObstacle(limiter.obstacle(stopSignal))
+    else this.#advance()
     await sweep.ended
   }
 
-  /** Reads configuration and roster. @returns the reason if no user can be reconciled */
-  async #prepare(wantsNone: boolean, stopSignal: StopSignal): Promise<unknown> {
+  /** Reads configuration and roster. @returns the failure of the store that has lasted too long */
+  async #prepare(wantsNone: boolean, stopSignal: StopSignal): Promise<StoreFailure | undefined> {
     const patientUntil = now() + sweepPatienceMs
-    for (;;) {
+    while (!stopSignal.isStopped) {
       try {
-        if (!stopSignal.isStopped) await this.#synchronize()
+        await this.#synchronize()
         if (!stopSignal.isStopped) await this.roster.read(wantsNone)
-        return stopSignal.isStopped ? this.limiter.obstacle(stopSignal)?.error : undefined
+        return undefined
       } catch (error) {
         if (!(error instanceof StoreFailure)) throw error
         if (now() >= patientUntil) return error
         await delay(1_000)
       }
     }
+    return undefined
   }
 
   #endBlockedSweeps(): void {

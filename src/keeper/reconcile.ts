@@ -10,41 +10,27 @@ import type { Reporter } from './reporter.js'
 import { type Failure, isFailure, sendRequest } from './request.js'
 import type { Routes } from './routes.js'
 import { apply, type Reply } from './rules/apply.js'
-import {
-  type Decision,
-  decide,
-  type Facts,
-  type Findings,
-  isRequest,
-  type PlannedRequest,
-} from './rules/decide.js'
+import { type Conclusion, decide, type Facts, type Findings, type PlannedRequest } from './rules/decide.js'
 import { absorb, assumeEffect, newRecord, restoreLeftMs, type UserRecord, union } from './rules/record.js'
-import {
-  brokenAnswerMs,
-  calmAfterEndMs,
-  claimFreshMs,
-  claimLookMs,
-  claimStaleMs,
-  lookMs,
-  minute,
-  now,
-} from './timing.js'
+import { brokenAnswerMs, calmAfterEndMs, claimStaleMs, lookMs, minute, now } from './timing.js'
 import type { KeeperGap } from './types.js'
 import { Collision, type User, type Users } from './users.js'
 
+/** A request is sent within this time after its claim, or the user is claimed again. */
+const claimFreshMs = 10_000
+/** How often the claim of another process is read. */
+const claimLookMs = 10_000
 /** The most requests in one reconciliation: the service contradicts itself if more are needed. */
 const maxRequests = 8
 /** One proof in this many is an update; the others are creates. */
 const proofsPerUpdate = 4
-
-type Conclusion = Exclude<Decision, PlannedRequest>
 
 /**
  * How a reconciliation ended: nothing is left to do, something failed, or it was `prevented` by another process, a stop, an
  * outage, or a newer configuration.
  */
 export interface Ending {
-  readonly kind: Conclusion['kind'] | Failure['kind'] | Obstacle['kind']
+  readonly kind: Conclusion | Failure['kind'] | Obstacle['kind']
   /** Why the user is not in the wanted state. */
   readonly error?: unknown
   /** When the user is due again. Default: a backoff decides, for which the service may have named the wait. */
@@ -102,7 +88,8 @@ export class Reconciliation {
   }
 
   #endingOf(error: unknown): Ending {
-    if (error instanceof Collision) return { kind: 'prevented', againMs: 1_000, error }
+    if (error instanceof Collision)
+      return { kind: 'prevented', againMs: 1_000, error: new Error(claimedMessage) }
     if (error instanceof StoreFailure)
       return this.limiter.obstacle(this.stopSignal) ?? { kind: 'unavailable', error }
     return { kind: 'bug', againMs: this.options.sweepIntervalMs, error }
@@ -126,7 +113,7 @@ export class Reconciliation {
     for (let requests = 0; requests < maxRequests; requests++) {
       const facts = this.#facts()
       const decision = decide(this.#record, this.#findings, facts)
-      if (!isRequest(decision)) return this.#conclude(decision.kind, facts)
+      if (typeof decision === 'string') return this.#conclude(decision, facts)
       const ending = await this.#send(decision, facts)
       if (ending !== undefined) return ending
     }
@@ -154,41 +141,39 @@ export class Reconciliation {
   }
 
   /** No request can or need be sent. Writes what a stale claim or a delivery has changed in the record. */
-  async #conclude(kind: Conclusion['kind'], { at }: Facts): Promise<Ending> {
+  async #conclude(kind: Conclusion, { at }: Facts): Promise<Ending> {
     const { user, users } = this
-    const { problems } = this.reporter
+    const { username } = user
+    const { log, problems } = this.reporter
     const { sweepIntervalMs } = this.options
-    if (kind === 'forget') return this.#forget()
     const record = this.#record
-    if (kind === 'conflict' && this.#findings.isTaken) await users.write(user, { ...record, conflictAt: at })
+    if (kind === 'forget') await users.remove(user)
+    else if (kind === 'conflict' && this.#findings.isTaken)
+      await users.write(user, { ...record, conflictAt: at })
     else if (record !== user.record && user.record !== undefined) await users.write(user, record)
     switch (kind) {
+      case 'forget':
+        problems.removeUser(username)
+        log('debug', { event: 'user.removed', username }, 'A user was removed')
+        return { kind, againMs: 0 }
       case 'done': {
         // A restored subscription that lasts shows that the receiver works again, also without a delivery.
         const { provenAt = at, restoredAt = 0 } = record
         const hasLasted = Math.abs(provenAt - restoredAt) >= Math.max(calmAfterEndMs, sweepIntervalMs)
         const codes = hasLasted ? undefined : (['CONFLICT', 'REFUSED', 'ROSTER', 'SERVICE'] as const)
-        problems.removeUser(user.username, codes)
+        problems.removeUser(username, codes)
         return { kind, againMs: user.proofDueFrom - now() }
       }
       case 'waiting':
         return { kind, againMs: restoreLeftMs(record, at), error: new Error(waitingMessage) }
       case 'conflict':
-        problems.begin('CONFLICT', conflictMessage, { username: user.username })
+        problems.begin('CONFLICT', conflictMessage, { username })
         return { kind, againMs: user.proofDueFrom - now(), error: new Error(conflictMessage) }
       case 'blocked': {
         const againMs = Math.min(brokenAnswerMs, sweepIntervalMs)
         return { kind, againMs, error: new Error(blockedMessage) }
       }
     }
-  }
-
-  async #forget(): Promise<Ending> {
-    const { username } = this.user
-    await this.users.remove(this.user)
-    this.reporter.problems.removeUser(username)
-    this.reporter.log('debug', { event: 'user.removed', username }, 'A user was removed')
-    return { kind: 'forget', againMs: 0 }
   }
 
   /** Limiter, claim, request, settle. @returns how the reconciliation ends, or `undefined` if it continues */
@@ -217,7 +202,7 @@ export class Reconciliation {
       // After an unclear answer the next request shows whether the service works.
       if (failure === undefined && result.kind !== 'unclear') limiter.succeeded()
       // A request that a stop aborted says nothing about the service.
-      if (failure !== undefined && !signal.aborted) limiter.failed(failure, user, sent.since, users.all.size)
+      if (failure !== undefined && !signal.aborted) limiter.failed(failure, user, sent.since)
       // The claim stays: nothing may be sent for this user until the request can no longer take effect.
       if (failure?.isLost) return { ...failure, againMs: claimLookMs }
       this.#record = await users.write(user, this.#record)
@@ -248,7 +233,7 @@ export class Reconciliation {
     return this.limiter.obstacleAfterEntering(this.stopSignal)
   }
 
-  /** Applies the reply to the record, and reports its findings. @returns why the user is not in the wanted state */
+  /** Applies the reply to the record, and reports what it shows. @returns why the user is not in the wanted state */
   #settle(
     request: PlannedRequest,
     reply: Reply,

@@ -76,13 +76,11 @@ export class RosterReader {
     const missing: User[] = []
     for await (const user of withPauses(this.users.all.values())) {
       const { username } = user
-      this.users.setWanted(user, listed?.has(username) ?? user.isWanted)
+      this.users.setListed(user, listed?.has(username) ?? user.isWanted, recorded.has(username))
       if (!user.isWanted) this.problems.removeUser(username)
-      this.users.setIndexed(user, recorded.has(username))
-      if (user.isWanted && !user.isIndexed) missing.push(user)
+      else if (!user.isIndexed) missing.push(user)
     }
-    await this.index.add(missing.map(({ username }) => username))
-    for await (const user of withPauses(missing)) this.users.setIndexed(user, true)
+    await this.users.addToIndex(missing)
   }
 
   /** The names of the roster; `undefined` if it cannot be read, which is reported. */

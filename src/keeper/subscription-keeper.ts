@@ -62,7 +62,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
     const index = new IndexOfNames(store)
     const users = new Users(store, index, processes, problems, all)
     const configuration = new Configuration(all, store, processes, users, problems)
-    const limiter = new Limiter(all, store, processes, configuration, problems)
+    const limiter = new Limiter(all, store, processes, users, configuration, problems)
     const roster = new RosterReader(all, index, users, problems)
     const routes = new Routes(problems)
     const reconcile = (user: User, stopSignal: StopSignal) =>

@@ -12,12 +12,8 @@ export const storeTimeoutMs = 5_000
  * other processes. So one process proves a user, and the proofs of all users do not come at once.
  */
 export const jitter = 1 / 15
-/** A request is sent within this time after its claim, or the user is claimed again. */
-export const claimFreshMs = 10_000
 /** A claim that has not changed for this long is stale: the outcome of its request is unknown. */
 export const claimStaleMs = 2 * minute
-/** How often the claim of another process is read. */
-export const claimLookMs = 10_000
 /** How often the configuration is read. The roster is read at most this often after another process has removed a user. */
 export const lookMs = 30_000
 /** A delivery may be the late third failure: it proves the subscription at its arrival time minus this. */

@@ -88,27 +88,17 @@ export interface KeeperGap {
   readonly cause: 'ended' | 'replaced' | 'changed'
 }
 
-/** The kinds of problems (docs/keeper.md, Readiness and alerts). */
+/** The kinds of problems: docs/keeper.md, Readiness and alerts, says what happened, and when each is resolved. */
 export type KeeperProblemCode =
-  /** Subscriptions end: the receiver probably fails its callbacks. */
   | 'RECEIVER_SUSPECTED'
-  /** Another program's subscription, or a forgotten one, is in the way. */
   | 'CONFLICT'
-  /** The authorization server or the service refuses the credentials. */
   | 'CREDENTIALS'
-  /** The service fails, cannot be reached, or refuses the requests of different users: `error` says which. */
   | 'SERVICE'
-  /** The store fails, hangs, lost data, or has unreadable data. */
   | 'STORE'
-  /** The roster is empty, failed, or lacks too many users. With `usernames`: the client refuses to subscribe these. */
   | 'ROSTER'
-  /** The service refuses the requests of single users at every attempt. */
   | 'REFUSED'
-  /** Deliveries arrive of a subscription that the keeper does not know. */
   | 'STRAY'
-  /** The service's unsubscribe or update route differs from the client's: its answers prove nothing. */
   | 'ROUTES'
-  /** Another process runs a newer configuration: this one sends nothing. */
   | 'SUPERSEDED'
 
 /** One problem: reported when it begins, when its users double, and when it is resolved. */

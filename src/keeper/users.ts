@@ -7,7 +7,7 @@ import type { ResolvedOptions } from './options.js'
 import type { Processes } from './processes.js'
 import type { Problems } from './reporter.js'
 import { type LastDelivery, nextCount, recordSchema, type UserRecord } from './rules/record.js'
-import { day, deliveryLagMs, jitter, longAgo, minute, now, restoreWaitMs } from './timing.js'
+import { day, deliveryLagMs, jitter, longAgo, minute, now, restoreWaitMs, withPauses } from './timing.js'
 
 /** Another process has written the record first. */
 export class Collision extends Error {}
@@ -115,13 +115,16 @@ export class Users {
     this.#all.delete(user.username)
   }
 
-  setIndexed(user: KnownUser, isIndexed: boolean): void {
-    user.isIndexed = isIndexed
+  /** What roster and index say. */
+  setListed(user: KnownUser, isWanted: boolean, isIndexed: boolean): void {
+    if (user.isWanted !== isWanted) this.markDue(user)
+    Object.assign(user, { isWanted, isIndexed })
   }
 
-  setWanted(user: KnownUser, isWanted: boolean): void {
-    if (user.isWanted !== isWanted) this.markDue(user)
-    user.isWanted = isWanted
+  /** @throws StoreFailure */
+  async addToIndex(users: readonly KnownUser[]): Promise<void> {
+    await this.index.add(users.map(({ username }) => username))
+    for await (const user of withPauses(users)) user.isIndexed = true
   }
 
   /** Whether a user has a record that can be read. @throws StoreFailure */
@@ -171,10 +174,7 @@ export class Users {
 
   /** @returns the record with its new version @throws StoreFailure, Collision */
   async write(user: KnownUser, record: UserRecord): Promise<UserRecord> {
-    if (!user.isIndexed) {
-      await this.index.add([user.username])
-      user.isIndexed = true
-    }
+    if (!user.isIndexed) await this.addToIndex([user])
     const { conflictAt, restores = 0, version = 0 } = user.record ?? {}
     const next = { ...record, version: nextCount(Math.max(record.version, version)) }
     await this.#replace(user, JSON.stringify(next), next)
@@ -200,8 +200,7 @@ export class Users {
   async #replace(user: KnownUser, text: string, record: UserRecord | undefined): Promise<void> {
     const ttlMs = record === undefined ? day : undefined
     user.unanswered = text
-    if (!(await this.store.compareAndSet(user.key, user.text, text, ttlMs)))
-      throw new Collision(collisionMessage)
+    if (!(await this.store.compareAndSet(user.key, user.text, text, ttlMs))) throw new Collision()
     this.#track(user, record)
     Object.assign(user, { text, removed: undefined, unanswered: undefined })
     user.unchangedSince = user.readSince = now()
@@ -211,15 +210,13 @@ export class Users {
   #takeIn(user: KnownUser, record: UserRecord | undefined): void {
     const known = user.record
     this.#track(user, record)
-    const { conflictAt, provenAt } = record ?? {}
-    const sinceOf = (at: number) => {
+    for (const name of ['provenAt', 'conflictAt'] as const) {
+      const at = record?.[name]
+      if (at === undefined || at === known?.[name]) continue
       const ageMs = Date.now() - at
-      const estimatedSince = ageMs >= 0 ? now() - ageMs : longAgo
-      return known === undefined ? estimatedSince : Math.max(user.readSince, estimatedSince)
+      const since = ageMs >= 0 ? now() - ageMs : longAgo
+      this.#noteProofTime(user, known === undefined ? since : Math.max(user.readSince, since))
     }
-    if (provenAt !== undefined && provenAt !== known?.provenAt) this.#noteProofTime(user, sinceOf(provenAt))
-    if (conflictAt !== undefined && conflictAt !== known?.conflictAt)
-      this.#noteProofTime(user, sinceOf(conflictAt))
   }
 
   #track(user: KnownUser, record: UserRecord | undefined): void {
@@ -293,7 +290,6 @@ export class Users {
   }
 }
 
-const collisionMessage = 'Another process is working on this user. Sweep again in two minutes.'
 const strayMessage = (id: number) =>
   `Deliveries arrive of subscription ${id}, which this keeper does not know: it may have lost the answer or the data of its store. ` +
   `If no other program needs the subscription, call \`client.unsubscribe(${id})\` and then \`sweep()\`. ` +

@@ -10,16 +10,11 @@ export type PlannedRequest =
   | { readonly kind: 'unsubscribe'; readonly id: number }
 
 /**
- * The next request; or `forget`: nothing of the user is left. `waiting`: the next restore must wait. `conflict`: another subscription
- * is in the way. `blocked`: the unsubscribe route is wrong. `done`: nothing to do.
+ * Why there is no next request. `done`: nothing to do. `forget`: nothing of the user is left. `waiting`: the next restore must wait.
+ * `conflict`: another subscription is in the way. `blocked`: the unsubscribe route is wrong.
  */
-export type Decision =
-  | PlannedRequest
-  | { readonly kind: 'forget' | 'waiting' | 'conflict' | 'blocked' | 'done' }
-
-export function isRequest(step: Decision): step is PlannedRequest {
-  return 'spec' in step || 'id' in step
-}
+export type Conclusion = 'done' | 'forget' | 'waiting' | 'conflict' | 'blocked'
+type Decision = PlannedRequest | Conclusion
 
 /** What the answers of this reconciliation have shown, and no record has. */
 export interface Findings {
@@ -68,14 +63,14 @@ export function decide(record: UserRecord, findings: Findings, facts: Facts): De
   if (!facts.isWanted || isOutdated) return end(record, findings, facts)
 
   const recreate = { kind: 'recreate', spec: facts.spec } as const
-  const recreateOrConflict = mayReplace(record, facts) ? recreate : ({ kind: 'conflict' } as const)
+  const recreateOrConflict = mayReplace(record, facts) ? recreate : 'conflict'
   const mayRestore = restoreLeftMs(record, facts.at) === 0
   // What the keeper itself has ended waits for nothing.
-  const createOrWait =
-    mayRestore || endedByUs ? ({ kind: 'create', spec: facts.spec } as const) : ({ kind: 'waiting' } as const)
+  const create = { kind: 'create', spec: facts.spec } as const
+  const createOrWait = mayRestore || endedByUs ? create : 'waiting'
   if (id === undefined) {
     if (findings.isTaken) return recreateOrConflict
-    return conflictAt !== undefined && !facts.wantsProof ? { kind: 'conflict' } : createOrWait
+    return conflictAt !== undefined && !facts.wantsProof ? 'conflict' : createOrWait
   }
 
   const isOpen = findings.inconclusive !== undefined
@@ -87,7 +82,7 @@ export function decide(record: UserRecord, findings: Findings, facts: Facts): De
   if (idUnsure) return findings.isTaken ? recreateOrConflict : createOrWait
   // An id that the service gave just now needs no proof.
   if (isOpen && !findings.isTaken && !findings.isIdNew) return createOrWait
-  if (!facts.wantsProof && !endedByUs) return { kind: 'done' }
+  if (!facts.wantsProof && !endedByUs) return 'done'
   // An update restores nothing, so it need not wait.
   const wantsUpdate = facts.wantsProofById || !facts.isIdKnown || !mayRestore
   return mayUpdate && wantsUpdate ? update : createOrWait
@@ -96,8 +91,8 @@ export function decide(record: UserRecord, findings: Findings, facts: Facts): De
 /** An unwanted subscription is ended; first its id is learnt, if it is unsure. */
 function end(record: UserRecord, { inconclusive, isIdNew, seemsEnded }: Findings, facts: Facts): Decision {
   const { id, idUnsure, spec } = record
-  if (!mayBeOurs(record, facts)) return { kind: 'forget' }
-  if (!facts.mayUnsubscribe) return { kind: 'blocked' }
+  if (!mayBeOurs(record, facts)) return 'forget'
+  if (!facts.mayUnsubscribe) return 'blocked'
   if (seemsEnded) return { kind: 'create', spec }
   const isInconclusive = inconclusive === 'unsubscribe' && !isIdNew
   if (id === undefined || idUnsure || isInconclusive) return { kind: 'recreate', spec }

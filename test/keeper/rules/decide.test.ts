@@ -1,6 +1,12 @@
 /** What is to be done next, as one table. */
 import { expect, test } from 'vitest'
-import { decide, type Facts, type Findings } from '../../../src/keeper/rules/decide.js'
+import {
+  type Conclusion,
+  decide,
+  type Facts,
+  type Findings,
+  type PlannedRequest,
+} from '../../../src/keeper/rules/decide.js'
 import type { UserRecord } from '../../../src/keeper/rules/record.js'
 import { create, day, facts, fresh, old, recreate, recreateOld, unsubscribe, update } from './facts.js'
 
@@ -21,13 +27,13 @@ const report = { replacesExisting: false }
 const noUpdate = { mayUpdate: false }
 const noUnsubscribe = { mayUnsubscribe: false }
 
-const done = { kind: 'done' }
-const wait = { kind: 'waiting' }
-const conflict = { kind: 'conflict' }
-const forget = { kind: 'forget' }
-const blocked = { kind: 'blocked' }
+const done = 'done'
+const wait = 'waiting'
+const conflict = 'conflict'
+const forget = 'forget'
+const blocked = 'blocked'
 
-type Row = [string, Partial<UserRecord>, Findings, Partial<Facts>, object]
+type Row = [string, Partial<UserRecord>, Findings, Partial<Facts>, PlannedRequest | Conclusion]
 
 const wantedRows: Row[] = [
   ['new: create', { ...fresh, id }, {}, {}, create],
