@@ -51,12 +51,7 @@ export class KeeperStore {
   }
 
   /** @returns whether the text was stored; after a failure it may be stored, too @throws StoreFailure */
-  async compareAndSet(
-    key: string,
-    expected: string | undefined,
-    text: string,
-    ttlMs?: number,
-  ): Promise<boolean> {
+  async write(key: string, expected: string | undefined, text: string, ttlMs?: number): Promise<boolean> {
     const isStored = await this.#attempt('write', key, () => this.#swap(key, expected, text, ttlMs))
     // A client that repeats a write whose answer was lost finds its own text.
     return isStored || (await this.#get(key)) === text
@@ -91,7 +86,7 @@ export class KeeperStore {
     for (let round = 1; round <= 10; round++) {
       const { text, value } = await this.read(key, schema)
       const next = await change(value, text !== undefined && value === undefined)
-      if (next === undefined || (await this.compareAndSet(key, text, JSON.stringify(next)))) return next
+      if (next === undefined || (await this.write(key, text, JSON.stringify(next)))) return next
       await delay(Math.random() * round * 20)
     }
     throw this.#fail('write', key, new Error(unwrittenMessage))
@@ -134,11 +129,7 @@ export class KeeperStore {
     return this.#attempt('read', key, async () => storedText(await this.store.get(this.#nameOf(key))))
   }
 
-  async #attempt<Result>(
-    verb: 'read' | 'write',
-    key: string,
-    operate: () => Result,
-  ): Promise<Awaited<Result>> {
+  async #attempt<T>(verb: 'read' | 'write', key: string, operate: () => Promise<T>): Promise<Awaited<T>> {
     if (this.isFailing) throw new StoreFailure(failingMessage)
     try {
       const result = await inTime(operate)

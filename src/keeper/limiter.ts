@@ -56,20 +56,24 @@ export class Limiter {
     private readonly problems: Problems,
   ) {}
 
-  /** What prevents a request now. In an outage one request at a time tests the service. @param others - others in flight */
-  obstacle(stopSignal: StopSignal, others = this.#inFlight): Obstacle | undefined {
+  /**
+   * What prevents requests now. In an outage one request at a time tests the service.
+   *
+   * @param own - how many requests in flight are the caller's, who may send that test. Default: the caller sends none
+   */
+  obstacle(stopSignal: StopSignal, own?: number): Obstacle | undefined {
     if (stopSignal.isStopped) return prevented(new Error(stoppedMessage), lookMs, true)
     if (this.store.isFailing) return prevented(new Error(storeMessage), 0)
     if (this.configuration.isSuperseded) return prevented(new Error(supersededMessage), lookMs, true)
     const { outage } = this
-    if (outage === undefined || (others === 0 && now() >= outage.nextFrom)) return undefined
+    if (outage === undefined || (this.#inFlight === own && now() >= outage.nextFrom)) return undefined
     const error = new Error(outageMessage, { cause: outage.error })
     return prevented(error, Math.max(1_000, outage.nextFrom - now()))
   }
 
   /** Waits until a request may leave. @returns what prevents it; if nothing does, {@link Limiter.leave} must follow */
   async enter(stopSignal: StopSignal): Promise<Obstacle | undefined> {
-    const obstacle = this.obstacle(stopSignal)
+    const obstacle = this.obstacle(stopSignal, 0)
     if (obstacle !== undefined) return obstacle
     if (this.#inFlight < this.options.concurrency) this.#inFlight++
     else await new Promise<void>((resolve) => this.#waiting.push(resolve))
@@ -81,14 +85,9 @@ export class Limiter {
     // In short waits, so that a low rate does not hold up a stop.
     while (!stopSignal.isStopped && leavesFrom > now())
       await delay(Math.min(1_000, Math.ceil(leavesFrom - now())))
-    const later = this.obstacleAfterEntering(stopSignal)
+    const later = this.obstacle(stopSignal, 1)
     if (later !== undefined) this.leave()
     return later
-  }
-
-  /** What prevents a request after {@link Limiter.enter}. */
-  obstacleAfterEntering(stopSignal: StopSignal): Obstacle | undefined {
-    return this.obstacle(stopSignal, this.#inFlight - 1)
   }
 
   /** The request was answered, or not sent. */

@@ -150,8 +150,7 @@ export class Queue {
   }
 
   #endBlockedSweeps(): void {
-    // Also while a request tests an outage, the others wait.
-    const obstacle = this.limiter.obstacle(this.#stopSignal, Number.POSITIVE_INFINITY)
+    const obstacle = this.limiter.obstacle(this.#stopSignal)
     for (const sweep of this.#sweeps) sweep.noteObstacle(obstacle)
   }
 
@@ -239,7 +238,7 @@ export class Queue {
   #beginDue(): void {
     const { limiter } = this
     const room = () => (limiter.outage === undefined ? usersPerRequest * this.options.concurrency : 1)
-    while (this.#timer && limiter.obstacle(this.#stopSignal) === undefined && this.#inFlight < room()) {
+    while (this.#timer && limiter.obstacle(this.#stopSignal, 0) === undefined && this.#inFlight < room()) {
       const user = this.#next()
       if (user === undefined) return
       this.#inBackground(() => this.#work(user))

@@ -7,9 +7,8 @@ import { StoreFailure } from './keeper-store.js'
 import type { Limiter, Obstacle, StopSignal } from './limiter.js'
 import type { ResolvedOptions } from './options.js'
 import type { Reporter } from './reporter.js'
-import { type Failure, isFailure, sendRequest } from './request.js'
-import type { Routes } from './routes.js'
-import { apply, type Reply } from './rules/apply.js'
+import { type Failure, isFailure, type Routes, sendRequest } from './request.js'
+import { type Answered, apply } from './rules/apply.js'
 import { type Conclusion, decide, type Facts, type Findings, type PlannedRequest } from './rules/decide.js'
 import { absorb, assumeEffect, newRecord, restoreLeftMs, type UserRecord, union } from './rules/record.js'
 import { brokenAnswerMs, calmAfterEndMs, claimStaleMs, lookMs, minute, now } from './timing.js'
@@ -179,6 +178,7 @@ export class Reconciliation {
   /** Limiter, claim, request, settle. @returns how the reconciliation ends, or `undefined` if it continues */
   async #send(request: PlannedRequest, facts: Facts): Promise<Ending | undefined> {
     const { configuration, limiter, user, users } = this
+    const { client } = this.options
     // While this user waited for the test of a route, the record may have changed.
     if ('id' in request && (await this.routes.begin(request.kind, user.username))) return this.#proceed()
     const obstacle = await limiter.enter(this.stopSignal)
@@ -189,20 +189,15 @@ export class Reconciliation {
       const isOutdated = configuration.generation !== facts.generation || user.isWanted !== facts.isWanted
       if (isOutdated) return undefined
       this.#isClaimUnused = false
-      const sent = { since: now(), at: Date.now() }
+      const [sentSince, sentAt] = [now(), Date.now()]
       const { signal } = this.stopSignal.requests
-      const result = await sendRequest(
-        this.options.client,
-        request,
-        user.username,
-        configuration.values,
-        signal,
-      )
-      const failure = isFailure(result) ? result : this.#settle(request, result, facts, sent)
+      const result = await sendRequest(client, request, user.username, configuration.values, signal)
+      const known = { request, facts, findings: this.#findings, sentAt, answeredAt: Date.now() }
+      const failure = isFailure(result) ? result : this.#settle({ ...known, reply: result }, sentSince)
       // After an unclear answer the next request shows whether the service works.
       if (failure === undefined && result.kind !== 'unclear') limiter.succeeded()
       // A request that a stop aborted says nothing about the service.
-      if (failure !== undefined && !signal.aborted) limiter.failed(failure, user, sent.since)
+      if (failure !== undefined && !signal.aborted) limiter.failed(failure, user, sentSince)
       // The claim stays: nothing may be sent for this user until the request can no longer take effect.
       if (failure?.isLost) return { ...failure, againMs: claimLookMs }
       this.#record = await users.write(user, this.#record)
@@ -230,27 +225,22 @@ export class Reconciliation {
       // The monotonic clock may stop while the machine sleeps.
       isFresh = Math.max(now() - since, Date.now() - at) <= claimFreshMs
     }
-    return this.limiter.obstacleAfterEntering(this.stopSignal)
+    return this.limiter.obstacle(this.stopSignal, 1)
   }
 
   /** Applies the reply to the record, and reports what it shows. @returns why the user is not in the wanted state */
-  #settle(
-    request: PlannedRequest,
-    reply: Reply,
-    facts: Facts,
-    sent: { readonly since: number; readonly at: number },
-  ): Failure | undefined {
+  #settle(answered: Answered, sentSince: number): Failure | undefined {
     const { reporter, routes, user } = this
     const { username } = user
-    const times = { sentAt: sent.at, answeredAt: Date.now() }
-    const applied = apply(this.#record, { request, reply, ...times, findings: this.#findings, facts })
+    const { request, reply } = answered
+    const applied = apply(this.#record, answered)
     const { confirms, findings, gap, isCreated, isRefused, proven, record, refutes } = applied
     if (confirms !== undefined) routes.confirm(confirms)
     if ('id' in request) this.#idError = 'error' in reply ? reply.error : undefined
     if (refutes !== undefined) routes.refute(refutes, this.#idError)
     if (proven !== undefined) {
       this.#isProven = true
-      this.users.noteProof(user, sent.since, proven === 'id' ? record.id : undefined)
+      this.users.noteProof(user, sentSince, proven === 'id' ? record.id : undefined)
     }
     this.#record = record
     this.#findings = findings

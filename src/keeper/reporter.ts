@@ -4,15 +4,13 @@ import { excerpt } from '../shared/text.js'
 import { longAgo, minute, now } from './timing.js'
 import type { KeeperGap, KeeperProblem, KeeperProblemCode, SubscriptionKeeperOptions } from './types.js'
 
-type ReporterOptions = Pick<SubscriptionKeeperOptions, 'name' | 'logger' | 'onGap' | 'onProblem'>
-
 export class Reporter {
   readonly problems = new Problems((problem) => this.#reportProblem(problem))
   readonly log: Log
   /** For important reports: writes to `console.error` if there is no logger. */
   readonly #consoleLog: Log
 
-  constructor(private readonly options: ReporterOptions) {
+  constructor(private readonly options: SubscriptionKeeperOptions) {
     const { logger, name: keeper } = options
     const named =
       (log: Log): Log =>

@@ -1,4 +1,4 @@
-/** Sends one request to the service and classifies its outcome. */
+/** Sends one request to the service, classifies its outcome, and knows which routes work. */
 import {
   ApiError,
   InvalidRequestError,
@@ -8,6 +8,7 @@ import {
   SubscriptionNotFoundError,
   TokenRequestError,
 } from '../errors.js'
+import type { Operation } from '../shared/routes.js'
 import {
   isAboutCredentials,
   isBusy,
@@ -16,12 +17,15 @@ import {
   isTokenRefused,
   provesCreate,
 } from '../shared/statuses.js'
+import { messageOf } from '../shared/text.js'
 import { withTimeLimit } from '../shared/waits.js'
 import { mayHaveTakenEffect } from '../subscriptions/answer-errors.js'
 import type { UpdateSubscriptionParametersInput } from '../subscriptions/schemas.js'
+import type { Problems } from './reporter.js'
 import type { Reply } from './rules/apply.js'
 import type { PlannedRequest } from './rules/decide.js'
 import { callbackUrlOf, typesOf } from './rules/record.js'
+import { brokenAnswerMs, now } from './timing.js'
 import type { KeeperClient } from './types.js'
 
 const requestTimeoutMs = 30_000
@@ -41,9 +45,7 @@ export interface Failure {
   readonly isLost?: boolean
 }
 
-export function isFailure<Other extends { readonly kind: string }>(
-  result: Failure | Other,
-): result is Failure {
+export function isFailure<T extends { readonly kind: string }>(result: Failure | T): result is Failure {
   return failureKinds.some((kind) => kind === result.kind)
 }
 
@@ -110,4 +112,77 @@ function failureKindOf(error: unknown): Failure['kind'] {
     return isTokenRefused(error.status, error.error) ? 'credentials' : 'unavailable'
   if (isAboutCredentials(error.status)) return 'credentials'
   return isBusy(error.status) || isServerError(error.status) ? 'unavailable' : 'refused'
+}
+
+/** Which of the routes that the interface leaves open work, as far as this process knows: update and unsubscribe. */
+export class Routes {
+  readonly #confirmed = new Set<Operation>()
+  /** Wrong routes, and when each may be tried again. */
+  readonly #wrong = new Map<Operation, number>()
+  /** The users who test unconfirmed routes. */
+  readonly #testers = new Map<Operation, string>()
+  /** Users who wait for those tests. */
+  readonly #waiting: (() => void)[] = []
+
+  constructor(private readonly problems: Problems) {}
+
+  isConfirmed(route: Operation): boolean {
+    return this.#confirmed.has(route) && !this.#wrong.has(route)
+  }
+
+  /** Whether the route may be tried: it is not known to be wrong, or was not tried for a while. */
+  mayTry(route: Operation, isIdKnown = true): boolean {
+    const againFrom = this.#wrong.get(route)
+    // To learn an unknown id, the subscription would be replaced, and then the route may still be wrong.
+    return againFrom === undefined || (isIdKnown && now() >= againFrom)
+  }
+
+  /** One user at a time tests an unconfirmed route; the others wait. {@link end} must follow. @returns whether this user waited */
+  async begin(route: Operation, username: string): Promise<boolean> {
+    let hasWaited = false
+    for (; this.mayTry(route) && !this.isConfirmed(route); hasWaited = true) {
+      const tester = this.#testers.get(route) ?? username
+      this.#testers.set(route, tester)
+      if (tester === username) break
+      // Two users who test a route each, and wait for the other, would wait for ever.
+      this.end(username)
+      await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    }
+    return hasWaited
+  }
+
+  end(username: string): void {
+    for (const [route, tester] of this.#testers) {
+      if (tester !== username) continue
+      this.#testers.delete(route)
+      this.#wake()
+    }
+  }
+
+  #wake(): void {
+    for (const resume of this.#waiting.splice(0)) resume()
+  }
+
+  confirm(route: Operation): void {
+    this.#confirmed.add(route)
+    this.#wake()
+    if (this.#wrong.delete(route) && this.#wrong.size === 0) this.problems.resolve('ROUTES')
+  }
+
+  refute(route: Operation, error: unknown): void {
+    this.#wrong.set(route, now() + brokenAnswerMs)
+    this.#wake()
+    this.problems.begin('ROUTES', routesMessage([...this.#wrong.keys()], error), { error })
+  }
+}
+
+function routesMessage(routes: readonly Operation[], error: unknown): string {
+  const settings = routes.map((route) => `\`routes.${route}\``).join(' and ')
+  const refusal =
+    error instanceof ApiError && error.url ? `${error.url} answered ${error.status}` : messageOf(error)
+  const answer = error === undefined ? 'an unsubscribe was answered 2xx, and ended nothing' : refusal
+  return (
+    `The service has another route than ${settings} of the client: ${answer}. Set \`routes.update\` and ` +
+    '`routes.unsubscribe` to the methods and paths of this service: until then subscriptions are not updated or not ended.'
+  )
 }

@@ -2,6 +2,7 @@
  * The users of this process: their records in the store, and their deliveries, which prove subscriptions. Only this file
  * changes a user, or writes a record.
  */
+
 import { goneMark, hashOf, type IndexOfNames, type KeeperStore, lossMessage } from './keeper-store.js'
 import type { ResolvedOptions } from './options.js'
 import type { Processes } from './processes.js'
@@ -200,7 +201,7 @@ export class Users {
   async #replace(user: KnownUser, text: string, record: UserRecord | undefined): Promise<void> {
     const ttlMs = record === undefined ? day : undefined
     user.unanswered = text
-    if (!(await this.store.compareAndSet(user.key, user.text, text, ttlMs))) throw new Collision()
+    if (!(await this.store.write(user.key, user.text, text, ttlMs))) throw new Collision()
     this.#track(user, record)
     Object.assign(user, { text, removed: undefined, unanswered: undefined })
     user.unchangedSince = user.readSince = now()
