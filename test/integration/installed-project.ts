@@ -3,7 +3,7 @@ import { cp, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { run } from '../consumers/support/run.js'
+import { pack, run } from '../consumers/support/run.js'
 import { RunningProgram } from '../support/running-program.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -26,9 +26,7 @@ export class InstalledProject implements AsyncDisposable {
     const folder = await mkdtemp(join(tmpdir(), 'installed-project-'))
     await run('npm', ['init', '-y'], folder)
     const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
-    const packed = await run('npm', ['pack', '--silent', '--pack-destination', folder], root)
-    const tarball = join(folder, packed.trim().split('\n').at(-1) ?? '')
-    await run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', tarball], folder)
+    await run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', await pack(folder)], folder)
     const modules = join(folder, 'node_modules')
     for (const name of linked) await symlink(join(root, 'node_modules', name), join(modules, name))
     // From the installed package, where its users find them.

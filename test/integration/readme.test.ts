@@ -2,13 +2,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { run } from '../consumers/support/run.js'
+import { pack, run } from '../consumers/support/run.js'
 import { markdownBlocks } from '../documentation/code-blocks.js'
 import { RunningProgram } from '../support/running-program.js'
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
 const blocks = markdownBlocks('README.md').filter(({ name }) =>
   name.startsWith('README.md: The first notification'),
 )
@@ -22,7 +20,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'readme-'))
   await run('npm', ['init', '-y'], folder)
   // What `npm run pack` does after its build.
-  await run('npm', ['pack', '--silent', '--pack-destination', folder], root)
+  await pack(folder)
   await run('sh', ['-c', install], folder)
   await writeFile(join(folder, 'app.mjs'), program)
 }, 120_000)

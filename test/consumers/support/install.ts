@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { TestProject } from 'vitest/node'
-import { run } from './run.js'
+import { pack, run } from './run.js'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const here = fileURLToPath(new URL('..', import.meta.url))
@@ -33,11 +33,6 @@ export async function setup({ provide }: TestProject): Promise<() => Promise<voi
   provide('bare', bare)
   provide('withMsw', withMsw)
   return () => rm(workspace, { recursive: true })
-}
-
-async function pack(folder: string): Promise<string> {
-  const printed = await run('npm', ['pack', '--silent', '--pack-destination', folder], root)
-  return join(folder, printed.trim().split('\n').at(-1) ?? '')
 }
 
 async function installTools(folder: string): Promise<void> {

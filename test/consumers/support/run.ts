@@ -1,6 +1,8 @@
 /** Runs a command to its end. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { join } from 'node:path'
 import type { Readable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
 
 /** What the tests' own runner sets would change what the programs under test do. */
 const ofTheRunner = /^(VITEST|NODE_ENV|NODE_OPTIONS|TEST$|DEV$|PROD$|MODE$|SSR$|BASE_URL$)/
@@ -43,4 +45,11 @@ export async function run(
   })
   if (code !== 0) throw new Error(`${command} ${args.join(' ')} failed:\n${printed}`)
   return printed
+}
+
+/** Packs the package as it would be published, after `npm run build`. Resolves with the path of the tarball. */
+export async function pack(folder: string): Promise<string> {
+  const root = fileURLToPath(new URL('../../..', import.meta.url))
+  const printed = await run('npm', ['pack', '--silent', '--pack-destination', folder], root)
+  return join(folder, printed.trim().split('\n').at(-1) ?? '')
 }

@@ -7,7 +7,7 @@ import { createServer } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import type { KeyAndCertificate } from 'notification-subscriber/emulator'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { run } from '../../consumers/support/run.js'
+import { pack, run } from '../../consumers/support/run.js'
 import { eventually } from '../../support/eventually.js'
 import { serving } from '../../support/listen.js'
 import { RunningProgram } from '../../support/running-program.js'
@@ -33,9 +33,7 @@ describe('Next.js, with the package as it is published', () => {
     await cp(join(root, 'test/integration/frameworks/next'), path, { recursive: true })
     await mkdir(join(path, 'app/notifications'))
     await writeFile(join(path, 'app/notifications/route.ts'), pageBlock('Next.js').code)
-    const packed = await run('npm', ['pack', '--silent', '--pack-destination', path], root)
-    const tarball = `./${packed.trim().split('\n').at(-1)}`
-    await run('npm', ['install', '--no-save', '--include=dev', '--ignore-scripts', tarball], path)
+    await run('npm', ['install', '--no-save', '--include=dev', '--ignore-scripts', await pack(path)], path)
     await run(process.execPath, [nextCommand, 'build'], path, atBuild)
     const command = [nextCommand, 'start', '--hostname', '127.0.0.1', '--port', '0']
     // The build has no secret.

@@ -1,4 +1,7 @@
+import KeyvRedis from '@keyv/redis'
 import { Redis } from 'ioredis'
+import Keyv from 'keyv'
+import type { KeyValueStore } from 'notification-subscriber'
 import { type RedisStore, redisStore } from 'notification-subscriber/redis'
 import { createClient } from 'redis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -8,7 +11,29 @@ import {
   newKey,
 } from '../../support/key-value-store-conformance.js'
 import { RedisServer } from '../../support/redis-server.js'
-import { ioredisOn, keyvOn, nodeRedisOn, type OpenStore } from './stores.js'
+
+/** Opened and closed as docs/stores.md says. */
+interface OpenStore<Store extends KeyValueStore = KeyValueStore> {
+  readonly store: Store
+  close(): Promise<void> | void
+}
+
+function ioredisOn(url: string): OpenStore<RedisStore> {
+  const redis = new Redis(url, { commandTimeout: 1_000 })
+  return { store: redisStore(redis), close: () => redis.disconnect() }
+}
+
+function nodeRedisOn(url: string): OpenStore<RedisStore> {
+  const redis = createClient({ url })
+  void redis.connect()
+  return { store: redisStore(redis), close: () => redis.destroy() }
+}
+
+function keyvOn(url: string): OpenStore {
+  const adapter = new KeyvRedis({ url, disableOfflineQueue: true })
+  const keyv = new Keyv<string>(adapter)
+  return { store: keyv, close: () => adapter.disconnect(true) }
+}
 
 let server: RedisServer
 beforeAll(async () => {
