@@ -13,9 +13,7 @@ export interface Issue {
 
 /** The subscription that a failed call asked for. Parameters and headers are left out: their values may be secrets. */
 export interface SubscriptionRequestSummary {
-  /** The notification types that were asked for. */
   readonly notificationTypes: readonly string[]
-  /** The users that were asked for. */
   readonly usernames: readonly string[]
   /** The callback URL that was asked for. Its query is shown as `?…`, because it may hold a secret. */
   readonly callbackUrl: string
@@ -154,7 +152,6 @@ export class TokenRequestError extends NotificationError<
 > {
   /** @internal */ protected static override readonly nsErrorName = 'TokenRequestError'
   override readonly code = 'TOKEN_REQUEST'
-  /** HTTP status of the token endpoint's answer. */
   declare readonly status: number
   /** Address of the token endpoint. */
   declare readonly url: string | undefined
@@ -186,7 +183,6 @@ export class ApiError<Further extends object = object> extends NotificationError
   /** @internal */ protected static override readonly nsErrorName: string = 'ApiError'
   /** `API` in this class itself, another literal in each class that extends it. */
   override readonly code: 'API' | 'SUBSCRIPTION_CONFLICT' | 'SUBSCRIPTION_NOT_FOUND' = 'API'
-  /** HTTP status of the answer. */
   declare readonly status: number
   /** The address that answered, without its query. */
   declare readonly url: string | undefined
@@ -294,7 +290,6 @@ export class ResponseValidationError extends NotificationError<
 > {
   /** @internal */ protected static override readonly nsErrorName = 'ResponseValidationError'
   override readonly code = 'RESPONSE_VALIDATION'
-  /** HTTP status of the answer. */
   declare readonly status: number
   /** The address that answered, without its query. */
   declare readonly url: string | undefined
@@ -303,7 +298,6 @@ export class ResponseValidationError extends NotificationError<
    * new id may be in it.
    */
   declare readonly body: string
-  /** What is wrong with the body. */
   declare readonly issues: readonly Issue[]
   /** The server's id of this request, such as `x-request-id` (docs/errors.md, Request ids). */
   declare readonly requestId: string | undefined

@@ -88,17 +88,13 @@ const noTokenYet: TimeoutReason = {
 const noTokenReturned =
   'must return the token alone, as text of visible ASCII characters: without `Bearer`, and not in an object'
 
-interface HeldToken {
-  readonly accessToken: string
+interface HeldToken extends IssuedToken {
   /** The same token as one promise: the hot path returns it and allocates nothing. */
   readonly promise: Promise<string>
   /** Made once per token, so that its header is checked and encoded once. */
   readonly authorization: Authorization
-  readonly lifetimeMs: number
   /** When a refresh is due; changes when a refresh starts or fails. */
   refreshAt: number
-  /** On the wall clock: the monotonic clock may stand still while the machine sleeps. If the wall clock is wrong, a 401 brings a new token. */
-  readonly expiresAt: number
 }
 
 /** When a refresh is due, as a share of the lifetime: random, so that processes which start together do not refresh together. */
@@ -189,10 +185,13 @@ class RequestedTokens implements TokenAuthorizer {
   /** Obtains a token: from the store, or by a request. */
   async #obtain(timeoutMs: number, retry?: RetryOptions): Promise<HeldToken> {
     const stored = await this.#shared?.read()
-    const adopted = stored && this.#adoptable(stored)
-    if (adopted !== undefined) {
-      this.#current = adopted
-      return adopted
+    if (stored !== undefined && stored.accessToken !== this.#rejected) {
+      const token = heldToken(stored)
+      // One that is due for a refresh is not used: a new one serves every process.
+      if (this.#lastsLonger(token) && Date.now() < token.refreshAt) {
+        this.#current = token
+        return token
+      }
     }
     const issued = await this.#endpoint.requestToken({
       timeoutMs,
@@ -210,27 +209,18 @@ class RequestedTokens implements TokenAuthorizer {
     return token
   }
 
-  /** The token that another process stored, if it expires later than the current one. */
-  #adoptable(stored: IssuedToken): HeldToken | undefined {
-    if (stored.accessToken === this.#rejected) return undefined
-    const token = heldToken(stored)
-    // A stored token that is due for a refresh is not used: a new one serves every process.
-    return this.#lastsLonger(token) && Date.now() < token.refreshAt ? token : undefined
-  }
-
   #lastsLonger(token: HeldToken): boolean {
     return this.#current === undefined || token.expiresAt > this.#current.expiresAt
   }
 }
 
-function heldToken({ accessToken, expiresAt, lifetimeMs }: IssuedToken): HeldToken {
+function heldToken(issued: IssuedToken): HeldToken {
+  const { accessToken, expiresAt, lifetimeMs } = issued
   return {
-    accessToken,
+    ...issued,
     promise: Promise.resolve(accessToken),
     authorization: bearer(accessToken, Date.now() < expiresAt ? expiresAt : undefined),
-    lifetimeMs,
     refreshAt: expiresAt - lifetimeMs * (1 - randomIn(refreshDue)),
-    expiresAt,
   }
 }
 

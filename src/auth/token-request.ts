@@ -86,7 +86,10 @@ export type CredentialsEncoding = 'raw' | 'form-urlencoded'
 export interface IssuedToken {
   readonly accessToken: string
   readonly lifetimeMs: number
-  /** Counted from when the answered attempt was sent: the token cannot be older. */
+  /**
+   * Counted from when the answered attempt was sent: the token cannot be older. On the wall clock, because the monotonic
+   * one may stand still while the machine sleeps. If the wall clock is wrong, a 401 brings a new token.
+   */
   readonly expiresAt: number
 }
 
@@ -103,17 +106,23 @@ export class TokenEndpoint {
   readonly address: Address
   readonly #scope: string | undefined
   readonly #authenticate: ClientAuthentication
+  /** What a call waits for that has no token, for its message. */
+  readonly #mayBeSlow: string
   readonly #settings: Omit<CallSettings, 'authorizer'>
   readonly #request: UnauthorizedRequest
   /** The newest token request in flight. */
   #inFlight: Call | undefined
-  readonly #hasFunction: boolean
 
   constructor(credentials: ClientCredentialsAuth, { gateway, ...options }: TokenRequestOptions) {
-    const { authUrl, clientSecret, domain, scope } = credentials
+    const { authUrl, clientAuthentication, clientSecret, domain, scope } = credentials
+    const { proxy } = options.transport
     this.#scope = scope
+    this.#mayBeSlow = [
+      'the authorization server',
+      ...(typeof clientAuthentication === 'function' ? ['`auth.clientAuthentication`'] : []),
+      ...(proxy === undefined ? [] : [`the proxy that ${proxy} names`]),
+    ].join(' or ')
     this.#authenticate = clientAuthenticationOf(credentials)
-    this.#hasFunction = typeof credentials.clientAuthentication === 'function'
     const path = endpoints.token.path.replace('{domain}', () => encodeURIComponent(domain))
     this.address = addressBelow(new URL(authUrl), path)
     this.#settings = { ...options, method: 'The token request' }
@@ -130,16 +139,10 @@ export class TokenEndpoint {
   }
 
   timeoutReason(): TimeoutReason {
-    const { proxy } = this.#settings.transport
-    const slow = [
-      'the authorization server',
-      ...(this.#hasFunction ? ['`auth.clientAuthentication`'] : []),
-      ...(proxy === undefined ? [] : [`the proxy that ${proxy} names`]),
-    ].join(' or ')
     return {
       words: ({ orMoreTime }) =>
         `there was no access token from ${this.address.shown} yet. ` +
-        `See whether ${slow} is slow or out of reach${orMoreTime}.`,
+        `See whether ${this.#mayBeSlow} is slow or out of reach${orMoreTime}.`,
       lastFailure: this.#inFlight?.lastFailure,
     }
   }

@@ -9,7 +9,6 @@ export interface Waiting {
   readonly phase: TimeoutError['phase']
   /** Default: {@link timeoutReasonIn} the phase. */
   readonly timeoutReason?: (() => TimeoutReason) | undefined
-  /** Called when the deadline is aborted. */
   abandon(): void
 }
 
@@ -27,7 +26,6 @@ export interface TimeoutReason {
  */
 export class Deadline {
   readonly timeoutMs: number
-  /** When the time ends. */
   readonly endsFrom: number
   readonly #signal: AbortSignal | undefined
   readonly #timeoutError: (waiting: Waiting | undefined) => TimeoutError
@@ -67,7 +65,6 @@ export class Deadline {
     if (performance.now() >= this.endsFrom) this.#timeOut()
   }
 
-  /** Sets what the call waits for now. */
   setWaiting(waiting: Waiting | undefined): void {
     if (this.#aborted) waiting?.abandon()
     else this.#waiting = waiting
@@ -89,7 +86,6 @@ export class Deadline {
     })
   }
 
-  /** @throws the deadline's reason, as soon as the deadline is aborted */
   async sleep(ms: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     const slept = new Promise<void>((resolve) => {

@@ -20,7 +20,6 @@ const makerHeaders: Readonly<Record<string, RegExp>> = {
 /** Values of `server` in pages that products make themselves: they make no JSON. */
 const pageServer = /^(?:awselb|CloudFront|AmazonS3|AkamaiGHost)\b/i
 
-/** Names in a page of HTML. */
 const pageName =
   /nginx|openresty|cloudflare|cloudfront|azure|application gateway|varnish|guru med|squid|zscaler|haproxy|fortiguard|netskope|mcafee|websense|imperva|incapsula|heroku|google|oauth2-proxy|edgesuite/i
 

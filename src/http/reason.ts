@@ -8,7 +8,6 @@ import type { Answer } from './answer.js'
 export interface Reason {
   /** An error code, such as that of OAuth (RFC 6749 section 5.2). */
   readonly code: string | undefined
-  /** Text for people. */
   readonly description: string | undefined
   /** All of that on one line, for a message: at most 300 characters. Of a redirect the target, of a page its text. */
   readonly words: string

@@ -10,7 +10,6 @@ import type { Address, Transport, UnauthorizedRequest } from './exchange.js'
 import { delayBeforeRepeat, type RetryPolicy } from './retry.js'
 import type { Turns } from './turns.js'
 
-/** What authorizes one request. */
 export interface Authorization {
   /** The value of the header `Authorization`. */
   readonly header?: string

@@ -6,7 +6,6 @@ import type { Delivery, NoPayloadSchemas, Notification, PayloadSchemas } from '.
 
 /** The second argument of a handler. */
 export interface DeliveryContext<Payloads extends PayloadSchemas = NoPayloadSchemas> {
-  /** Identifier of the subscription that the notification belongs to. */
   readonly subscriptionId: number
   /** The whole body of the callback (docs/service.md, Resources), unknown fields included. */
   readonly delivery: Delivery<Payloads>

@@ -33,7 +33,6 @@ export interface SampleDeliveryOverrides<
 export interface SampleDelivery<Type extends string = string, Payload = Record<string, unknown>> {
   /** The delivery: `delivery.notification` is what a handler gets. */
   readonly delivery: {
-    /** Identifier of the subscription that the notification belongs to. */
     subscriptionId: number
     notification: NotificationFields<Type, Payload>
   }

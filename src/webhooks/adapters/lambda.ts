@@ -18,17 +18,13 @@ export interface LambdaEvent {
   readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>> | null | undefined
   /** The headers, each with all of its values. */
   readonly multiValueHeaders?: Readonly<Record<string, readonly string[] | undefined>> | null | undefined
-  /** The body. */
   readonly body?: string | null | undefined
-  /** Whether the body is in base64. */
   readonly isBase64Encoded?: boolean | undefined
 }
 
 /** The result of the function, as each of the services takes it. */
 export interface LambdaAnswer {
-  /** HTTP status of the answer. */
   statusCode: number
-  /** The headers of the answer. */
   headers: Record<string, string>
   /** The same headers, if the event had them so: some load balancers read no others. */
   multiValueHeaders?: Record<string, string[]>

@@ -5,11 +5,9 @@
  * `Http2ServerRequest`, and what Express, Connect and NestJS make of them.
  */
 export interface NodeRequest {
-  /** The HTTP method. */
   readonly method?: string | undefined
   /** The headers, by lower-case name. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  /** The major version of HTTP: 1 or 2. */
   readonly httpVersionMajor?: number | undefined
   /** The result of an earlier body parser. */
   readonly body?: unknown
@@ -21,7 +19,6 @@ export interface NodeRequest {
   readonly readableDidRead?: boolean | undefined
   /** The connection, and its server. */
   readonly socket?: NodeConnection & { readonly server?: NodeServer | undefined }
-  /** The stream of HTTP/2. */
   readonly stream?: { readonly session?: NodeConnection | undefined } | undefined
   /** Listens to the body. */
   on(event: 'data', listener: (chunk: Uint8Array | string) => void): unknown
@@ -53,7 +50,6 @@ export interface NodeServer {
 
 /** The parts of a `ServerResponse` or an `Http2ServerResponse` that the handler uses. */
 export interface NodeResponse {
-  /** HTTP status of the answer. */
   statusCode: number
   /** Whether something else has answered. */
   readonly headersSent: boolean
