@@ -40,7 +40,7 @@ export function coreOf(receiver: object): ReceiverCore {
 interface Received {
   readonly answer: CallbackAnswer
   /** The handlers that still run after the answer. */
-  readonly stillRunning?: Promise<void>
+  readonly stillRunning?: Promise<void> | undefined
 }
 
 /** The ids and the type of a body as far as they can be read, for log lines. */
@@ -178,7 +178,7 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
       const log = isBlocked ? this.#logRefusal : this.log
       log('warn', slow, isBlocked ? blocked : 'Answered before the handlers were done; they continue')
     }
-    return { answer: answerWith(204), ...(!isDone && { stillRunning: done }) }
+    return { answer: answerWith(204), stillRunning: isDone ? undefined : done }
   }
 
   /** Starts the handlers, or `onInvalid` for a body that is no delivery. */
