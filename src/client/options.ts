@@ -109,7 +109,7 @@ function optionsSchema(auth: unknown) {
       timeoutMs: timeoutSchema().optional(),
       retry: retrySchema().optional(),
       logger: loggerSchema<Logger | false>().optional(),
-      headers: headersSchema.unwrap().optional(),
+      headers: headersSchema().optional(),
       routes: routesSchema().optional(),
     })
     .refine(({ dispatcher, fetch }) => dispatcher === undefined || fetch === undefined, {

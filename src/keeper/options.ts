@@ -11,11 +11,10 @@ import {
 } from '../shared/validation.js'
 import { maxDelayMs } from '../shared/waits.js'
 import {
+  associatedFields,
   callbackUrlSchema,
   checkAssociatedValues,
-  headersSchema,
   notificationTypesSchema,
-  parametersSchema,
 } from '../subscriptions/schemas.js'
 import type { SubscriptionKeeperOptions } from './types.js'
 
@@ -43,8 +42,7 @@ const optionsSchema = z.lazy(() =>
       ),
       notificationTypes: notificationTypesSchema(),
       callbackUrl: callbackUrlSchema(),
-      parameters: parametersSchema.unwrap().optional(),
-      headers: headersSchema.unwrap().optional(),
+      ...associatedFields(),
       onGap: functionFor('a function that takes a gap').optional(),
       onProblem: functionFor('a function that takes a problem').optional(),
       sweepIntervalMs: z.number().positive().max(maxDelayMs).optional(),

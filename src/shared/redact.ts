@@ -25,12 +25,13 @@ export function redact(text: string, secrets: readonly string[], { cutOff = fals
   const texts = readings(
     isCutOff ? shown.replace(/(?:%[0-9a-f]?|\\(?:u[0-9a-f]{0,3})?|&#?\w{0,6})$/i, '') : shown,
   )
-  const showsSecret = (secret: string) =>
-    secret.trim() !== '' &&
-    spellings(secret).some((each) =>
-      texts.some((read) => read.includes(each) || (isCutOff && endsInside(read, each))),
-    )
-  return secrets.some(showsSecret) ? blankText : shown
+  const spellings = secrets
+    .filter((secret) => secret.trim() !== '')
+    .flatMap((secret) => (secret.length < minSearchedLength ? [secret] : [secret, ...inBase64(secret)]))
+  const showsSecret = spellings.some((each) =>
+    texts.some((read) => read.includes(each) || (isCutOff && endsInside(read, each))),
+  )
+  return showsSecret ? blankText : shown
 }
 
 /** The values of a gateway's headers that may be keys. Many texts contain a shorter one, such as a version, by chance. */
@@ -45,13 +46,8 @@ function endsInside(text: string, secret: string): boolean {
   return false
 }
 
-/** The secret as {@link readings} shows it, and in base64. */
-function spellings(secret: string): string[] {
-  return secret.length < minSearchedLength ? [secret] : [secret, ...inBase64(secret)]
-}
-
 /** A text in base64 and base64url, without what other bytes behind it change. */
-export function inBase64(text: string): string[] {
+function inBase64(text: string): string[] {
   const bytes = Buffer.from(text)
   const end = bytes.length % 3 === 0 ? undefined : -1
   return (['base64', 'base64url'] as const).map((encoding) =>

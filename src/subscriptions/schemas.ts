@@ -68,8 +68,7 @@ export const createSubscriptionInputSchema: z.ZodType<CreateSubscriptionInput, C
             .check(eachOnce),
           callbackUrl: callbackUrlSchema(),
           recreateIfExists: z.boolean().optional(),
-          parameters: parametersSchema.unwrap().optional(),
-          headers: headersSchema.unwrap().optional(),
+          ...associatedFields(),
         })
         .check(checkAssociatedValues),
     ),
@@ -101,10 +100,7 @@ export const updateSubscriptionParametersInputSchema: z.ZodType<
   UpdateSubscriptionParametersInput
 > = z.lazy(() =>
   z
-    .strictObject({
-      parameters: parametersSchema.unwrap().optional(),
-      headers: headersSchema.unwrap().optional(),
-    })
+    .strictObject(associatedFields())
     .check(checkAssociatedValues)
     .refine(
       ({ parameters, headers }) => Object.keys({ ...parameters, ...headers }).length > 0,
@@ -143,20 +139,25 @@ function eachOnce({ value: values, issues }: z.core.ParsePayload<readonly string
 /** Headers that describe the message or the connection: the sender of the callback must set these itself. */
 const messageHeaders = [...framingHeaders, 'content-encoding', 'proxy-authenticate', 'proxy-authorization']
 
-export const parametersSchema = z.lazy(() =>
-  associatedValuesSchema([
-    [createFields.map((name) => name.toLowerCase()), 'it is a field of the request'],
-    [messageHeaders, 'as a header it would break the callback'],
-  ]),
-)
+/** The fields of an input; {@link checkAssociatedValues} checks both together. */
+export function associatedFields() {
+  const fieldNames = createFields.map((name) => name.toLowerCase())
+  const parameters = associatedValuesSchema((name) => {
+    if (fieldNames.includes(name)) return 'it is a field of the request'
+    return messageHeaders.includes(name) ? 'as a header it would break the callback' : undefined
+  })
+  return { parameters: parameters.optional(), headers: headersSchema().optional() }
+}
 
-export const headersSchema = z.lazy(() =>
-  associatedValuesSchema([[[...messageHeaders, ...requestHeaderNames], 'it is a header of the request']]),
-)
+export function headersSchema() {
+  const names = [...messageHeaders, ...requestHeaderNames]
+  return associatedValuesSchema((name) =>
+    names.includes(name) ? 'it is a header of the request' : undefined,
+  )
+}
 
-/** @param reserved - names in lower case that cannot be used, and why */
-function associatedValuesSchema(reserved: readonly (readonly [names: readonly string[], why: string])[]) {
-  const reasons = new Map(reserved.flatMap(([names, why]) => names.map((name) => [name, why])))
+/** @param whyReserved - why a name in lower case cannot be used, or `undefined` */
+function associatedValuesSchema(whyReserved: (name: string) => string | undefined) {
   return z
     .record(
       z.string(),
@@ -169,7 +170,7 @@ function associatedValuesSchema(reserved: readonly (readonly [names: readonly st
         const add = (message: string) =>
           issues.push({ code: 'custom', continue: true, input: name, path: [name], message })
         const lowerCase = name.toLowerCase()
-        const reason = reasons.get(lowerCase)
+        const reason = whyReserved(lowerCase)
         if (!headerName.test(name)) add(`cannot be the name of an HTTP header: ${headerNameRule}`)
         if (reason !== undefined) add(`is reserved: ${reason}`)
         if (seen.has(lowerCase)) add('is given twice: header names are the same in any case')
