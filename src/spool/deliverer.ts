@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { InvalidDeliveryError } from '../errors.js'
 import { describeError } from '../logger.js'
 import { channelFor, traced } from '../shared/tracing.js'
-import { type DeliveryParser, namesOf } from '../webhooks/parse.js'
+import { type DeliveryParser, logFieldsOf } from '../webhooks/parse.js'
 import type { Delivery, PayloadSchemas } from '../webhooks/schemas.js'
 import type { Entry } from './segment.js'
 import type { DeliveryAttempt, DeliverySpoolOptions, StuckDelivery } from './spool-options.js'
@@ -152,7 +152,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     try {
       await traced(
         channel,
-        () => ({ ...namesOf(data), attempt }),
+        () => ({ ...logFieldsOf(data), attempt }),
         () => this.#withTimeLimit((given) => this.#options.deliver(data, given), entry.traceparent),
       )
     } catch (reason) {
@@ -164,7 +164,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     }
     this.#failures = 0
     const durationMs = Math.round(performance.now() - startedSince)
-    const fields = { attempt, durationMs, receivedAt: entry.receivedAt, ...namesOf(data) }
+    const fields = { attempt, durationMs, receivedAt: entry.receivedAt, ...logFieldsOf(data) }
     this.#store.folder.reports.toLogger('debug', { event: 'spool.delivered', ...fields }, 'Delivered')
     await this.#store.remove(entry)
   }
@@ -183,7 +183,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     // Never delivered again, also if the dead letter must wait for room.
     const isFatal = entry.crashes >= maxCrashes
     const attempts = entry.attempts + 1
-    const fields = { ...namesOf(delivery), attempts, receivedAt: entry.receivedAt, err: error }
+    const fields = { ...logFieldsOf(delivery), attempts, receivedAt: entry.receivedAt, err: error }
     const failed = { event: 'spool.failed', ...fields }
     if (!isFatal) perMinute('warn', failed, 'Delivering failed, will be repeated')
     const isStuck = isFatal || attempts >= firstReportedFailure

@@ -14,7 +14,7 @@ import { contentOf } from './content.js'
 import { logUndocumentedType, type NotificationHandler } from './handlers.js'
 import type { RequestHeaders } from './headers.js'
 import { type DeliveryReceiverOptions, type RefusedCallback, routeError } from './options.js'
-import { deliveryReader, namesOf } from './parse.js'
+import { deliveryReader, logFieldsOf } from './parse.js'
 import type { Delivery, NoPayloadSchemas, PayloadSchemas } from './schemas.js'
 import type { Authenticator } from './secrets.js'
 import { authenticatorOf } from './secrets-source.js'
@@ -44,7 +44,7 @@ interface Received {
 }
 
 /** The ids and the type of a body as far as they can be read, for log lines. */
-type Names = Partial<ReturnType<typeof namesOf>>
+type DeliveryFields = Partial<ReturnType<typeof logFieldsOf>>
 
 /** If a timer fires later than this, something blocked the process. */
 const timerLatenessMs = 50
@@ -185,25 +185,25 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
   #handle(
     { body, failure }: Exclude<ReadBody, undefined>,
     headers: RequestHeaders,
-  ): { readonly fields: Names; readonly handling: Promise<void> } {
+  ): { readonly fields: DeliveryFields; readonly handling: Promise<void> } {
     let value: unknown
     try {
       value = contentOf(body, headers)
       const delivery = this.#read(value, body)
       // Read first, because a handler may change the notification.
-      const fields = namesOf(delivery)
+      const fields = logFieldsOf(delivery)
       return { fields, handling: this.#runHandlers(delivery, fields, headers) }
     } catch (thrown) {
       const error = failure ?? errorOf(body, thrown)
-      const names = namesIn(value)
-      const fields = { issues: this.#shownIssues(error, names.type), ...names }
+      const readable = readableFieldsOf(value)
+      const fields = { issues: this.#shownIssues(error, readable.type), ...readable }
       return { fields, handling: this.#reportInvalid(error, fields) }
     }
   }
 
   async #runHandlers(
     delivery: Delivery<Payloads>,
-    fields: ReturnType<typeof namesOf>,
+    fields: ReturnType<typeof logFieldsOf>,
     headers: RequestHeaders,
   ): Promise<void> {
     const { subscriptionId, type } = fields
@@ -219,7 +219,7 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
 
   async #call(
     handler: NotificationHandler<string, Payloads>,
-    fields: ReturnType<typeof namesOf>,
+    fields: ReturnType<typeof logFieldsOf>,
     ...args: Parameters<NotificationHandler<string, Payloads>>
   ): Promise<void> {
     try {
@@ -269,7 +269,7 @@ async function readUpTo(maxBytes: number, readBody: () => ReadBody | Promise<Rea
 }
 
 /** The readable ids and type of a JSON value that is no delivery. */
-function namesIn(value: unknown): Names {
+function readableFieldsOf(value: unknown): DeliveryFields {
   try {
     const { subscriptionId, notification } = Object(value)
     const { id, type } = Object(notification)

@@ -146,7 +146,7 @@ function mistakeIn(body: unknown): string | undefined {
 }
 
 /** The log fields of a delivery. */
-export function namesOf<Payloads extends PayloadSchemas>({
+export function logFieldsOf<Payloads extends PayloadSchemas>({
   subscriptionId,
   notification,
 }: Delivery<Payloads>) {
