@@ -225,7 +225,7 @@ export class SubscriptionConflictError extends ApiError<
  * 404 or 410 on unsubscribe or update, which has two readings. Either no active subscription has this id: it was
  * unsubscribed before, replaced by `recreateIfExists`, or ended by the service after three failed callbacks in a row. Or
  * the service has another route for this call, which its interface document leaves open: then the subscription is
- * untouched, and the option `routes` names the right route. `provesEnded` tells them apart.
+ * untouched, and the option `routes` names the right route. `provesEnded` distinguishes them.
  */
 export class SubscriptionNotFoundError extends ApiError<
   Fields<SubscriptionNotFoundError, 'subscriptionId' | 'provesEnded'>

@@ -11,7 +11,7 @@ const limitMs = 1_000
 
 const parsedValue = 'it returned no text: turn off what parses values (docs/stores.md, Your own)'
 
-const entrySchema = z.lazy(() =>
+const storedTokenSchema = z.lazy(() =>
   z.object({
     accessToken: z.string().regex(accessTokenPattern),
     expiresAtMs: z.number(),
@@ -36,9 +36,9 @@ export class SharedToken {
   async read(): Promise<IssuedToken | undefined> {
     const value = (await this.#guarded('get', () => this.#store.get(this.#key))) ?? ''
     if (typeof value !== 'string') this.#warn('get', parsedValue)
-    const entry = entrySchema.safeParse(parseJson(String(value))).data
-    if (entry === undefined) return undefined
-    const { accessToken, expiresAtMs: expiresAt, lifetimeMs } = entry
+    const token = storedTokenSchema.safeParse(parseJson(String(value))).data
+    if (token === undefined) return undefined
+    const { accessToken, expiresAtMs: expiresAt, lifetimeMs } = token
     const remainingMs = expiresAt - Date.now()
     // More than the lifetime: the clocks of two machines differ by more than a refresh before the end allows for.
     return remainingMs > 0 && remainingMs < lifetimeMs * 1.1

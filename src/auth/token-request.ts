@@ -95,7 +95,7 @@ export interface IssuedToken {
 
 /** How token requests are sent: with the client's options, not a call's, because they serve many calls. */
 export interface TokenRequestOptions
-  extends Omit<CallSettings, 'method' | 'authorizer' | 'signal' | 'onResponse' | 'turns'> {
+  extends Omit<CallSettings, 'method' | 'authorizer' | 'signal' | 'onResponse' | 'connections'> {
   /** A gateway in front of the service. Its headers may be keys, so they go to its own origin only. */
   readonly gateway: { readonly origin: string; readonly headers: Record<string, string> } | undefined
 }

@@ -3,7 +3,7 @@ import type { Auth } from '../auth/authorizer.js'
 import { ConfigurationError, type Issue } from '../errors.js'
 import { certificatesIn } from '../shared/certificates.js'
 import { spellingProblem } from '../shared/given.js'
-import { type Operation, partsOfRoute, type Route, routeSchema, routeSpelling } from '../shared/routes.js'
+import { fieldsOfRoute, type Operation, type Route, routeSchema, routeSpelling } from '../shared/routes.js'
 import { messageOf } from '../shared/text.js'
 import { configurationError, formatIssues, issuesOf, ownMessages } from '../shared/validation.js'
 import type { NotificationClientOptions } from './options.js'
@@ -104,7 +104,7 @@ function misspelledIn(env: Environment): Issue[] {
   })
 }
 
-/** Checked with the other options, whose messages list the values. */
+/** Validated with the other options, whose messages list the values. */
 function authOf(env: Environment): Auth {
   const own = Object.entries(isBasic(env) ? basicVariables : clientVariables)
   const fields = own.map(([name, [option]]) => [option.replace('auth.', ''), env[name] || undefined])
@@ -116,7 +116,7 @@ function routeOf(operation: Operation, env: Environment, problems: Issue[]): Rou
   const variable = routeVariable(operation)
   const text = env[variable]
   if (!text) return undefined
-  const result = routeSchema(operation).safeParse(partsOfRoute(String(text)), ownMessages)
+  const result = routeSchema(operation).safeParse(fieldsOfRoute(String(text)), ownMessages)
   if (result.success) return result.data
   const message = `must be written ${routeSpelling}: ${formatIssues(issuesOf(result.error))}`
   problems.push({ path: [variable], message })

@@ -3,8 +3,8 @@ import { accessTokenOf, authorizerFor, type TokenAuthorizer } from '../auth/auth
 import { ClosedError, NotificationError } from '../errors.js'
 import { fetchTransport } from '../http/fetch.js'
 import { defaultRetryPolicy, retryPolicy } from '../http/retry.js'
+import { Semaphore } from '../http/semaphore.js'
 import { type Call, type CallSettings, withCall } from '../http/send.js'
-import { Turns } from '../http/turns.js'
 import { maxConnections, undiciTransport } from '../http/undici.js'
 import { logOf } from '../logger.js'
 import { isInsecureLoopback, withoutEndingSlashes } from '../shared/addresses.js'
@@ -91,9 +91,9 @@ export class NotificationClient implements AsyncDisposable {
       ...shared,
       gateway: headers && { origin: baseUrl.origin, headers },
     })
-    // Token requests take no turn: a request that has its turn may wait for a token request.
-    const turns = fetch || dispatcher ? undefined : new Turns(maxConnections)
-    this.#settings = { ...shared, authorizer: this.#authorizer, turns }
+    // Not of token requests: a request that has its connection may wait for one.
+    const connections = fetch || dispatcher ? undefined : new Semaphore(maxConnections)
+    this.#settings = { ...shared, authorizer: this.#authorizer, connections }
   }
 
   /**
@@ -248,11 +248,11 @@ export class NotificationClient implements AsyncDisposable {
         `${method} sent nothing: the client is closed. Make a new one, or close it later.`,
       )
     }
-    const { authorizer, log, transport, turns } = this.#settings
+    const { authorizer, connections, log, transport } = this.#settings
     const { onResponse, signal, timeoutMs = this.#settings.timeoutMs } = valid
     const retry = retryPolicy(valid.retry, this.#settings.retry)
     // Not spread, which takes a quarter of a create's own time.
-    return { method, timeoutMs, retry, signal, onResponse, authorizer, log, transport, turns }
+    return { method, timeoutMs, retry, signal, onResponse, authorizer, connections, log, transport }
   }
 }
 

@@ -8,7 +8,7 @@ import { toConnectionError } from './connection-error.js'
 import { Deadline, timeoutReasonIn, type Waiting } from './deadline.js'
 import type { Address, Transport, UnauthorizedRequest } from './exchange.js'
 import { delayBeforeRepeat, type RetryPolicy } from './retry.js'
-import type { Turns } from './turns.js'
+import type { Semaphore } from './semaphore.js'
 
 export interface Authorization {
   /** The value of the header `Authorization`. */
@@ -52,7 +52,7 @@ export interface CallSettings {
   readonly authorizer: Authorizer
   readonly transport: Transport
   /** Limits how many requests are sent at once. Default: no limit of ours. */
-  readonly turns?: Turns | undefined
+  readonly connections?: Semaphore | undefined
   readonly retry: RetryPolicy
   readonly log: Log
 }
@@ -161,16 +161,16 @@ class RunningCall {
     }
   }
 
-  /** Sends once, when it is this call's turn. The authorization is taken again then: it may have expired meanwhile. */
+  /** Sends once, as soon as a connection is free. The authorization is taken again then: it may have expired meanwhile. */
   async #attempt(
     request: UnauthorizedRequest,
     authorization: Authorization,
   ): Promise<{ outcome: Answer | ConnectionError; sentWith: Authorization }> {
-    const { authorizer, turns } = this.#settings
-    if (turns === undefined) {
+    const { authorizer, connections } = this.#settings
+    if (connections === undefined) {
       return { outcome: await this.#exchange(request, authorization), sentWith: authorization }
     }
-    return turns.run(this.deadline, async (hasWaited) => {
+    return connections.run(this.deadline, async (hasWaited) => {
       const sentWith = hasWaited ? await authorizer.authorize(this.deadline) : authorization
       return { outcome: await this.#exchange(request, sentWith), sentWith }
     })

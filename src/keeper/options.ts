@@ -13,8 +13,8 @@ import { maxDelayMs } from '../shared/waits.js'
 import {
   associatedFields,
   callbackUrlSchema,
-  checkAssociatedValues,
   notificationTypesSchema,
+  validateAssociatedValues,
 } from '../subscriptions/schemas.js'
 import type { SubscriptionKeeperOptions } from './types.js'
 
@@ -55,7 +55,7 @@ const optionsSchema = z.lazy(() =>
       reportStrays: z.boolean().optional(),
       logger: loggerSchema().optional(),
     })
-    .check(checkAssociatedValues)
+    .check(validateAssociatedValues)
     .check(({ value: { callbackUrl, client }, issues }) => {
       // The address and the tenant, as `NotificationClient` has them.
       const [address] = String(Object(client).service ?? '').split(' ')

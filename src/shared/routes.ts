@@ -98,8 +98,8 @@ function isSentAsWritten(path: string): boolean {
 /** How environment variables and flags spell a {@link Route}. */
 export const routeSpelling = 'METHOD PATH [ID_FIELD]'
 
-/** The unchecked parts of a route that is written as `POST /api/subscriptions/unsubscribe subscription_id`. */
-export function partsOfRoute(text: string): Readonly<Record<keyof Route, string | undefined>> {
+/** The fields, not validated, of a route that is written as `POST /api/subscriptions/unsubscribe subscription_id`. */
+export function fieldsOfRoute(text: string): Readonly<Record<keyof Route, string | undefined>> {
   const [method, path, ...rest] = text.trim().split(/\s+/)
   // Superfluous words stay in the field's name, which is refused for its space.
   return { method, path, idField: rest.join(' ') || undefined }

@@ -70,7 +70,7 @@ export const createSubscriptionInputSchema: z.ZodType<CreateSubscriptionInput, C
           recreateIfExists: z.boolean().optional(),
           ...associatedFields(),
         })
-        .check(checkAssociatedValues),
+        .check(validateAssociatedValues),
     ),
   )
 
@@ -101,7 +101,7 @@ export const updateSubscriptionParametersInputSchema: z.ZodType<
 > = z.lazy(() =>
   z
     .strictObject(associatedFields())
-    .check(checkAssociatedValues)
+    .check(validateAssociatedValues)
     .refine(
       ({ parameters, headers }) => Object.keys({ ...parameters, ...headers }).length > 0,
       'at least one parameter or header must be given',
@@ -139,7 +139,7 @@ function eachOnce({ value: values, issues }: z.core.ParsePayload<readonly string
 /** Headers that describe the message or the connection: the sender of the callback must set these itself. */
 const messageHeaders = [...framingHeaders, 'content-encoding', 'proxy-authenticate', 'proxy-authorization']
 
-/** The fields of an input; {@link checkAssociatedValues} checks both together. */
+/** The fields of an input; {@link validateAssociatedValues} validates both together. */
 export function associatedFields() {
   const fieldNames = createFields.map((name) => name.toLowerCase())
   const parameters = associatedValuesSchema((name) => {
@@ -194,8 +194,8 @@ const maxValues = 100
 /** The most UTF-8 bytes of their names and values together. Node.js refuses requests with more than 16 KiB of headers. */
 const maxValueBytes = 8 * 1024
 
-/** Checks both kinds together, because all become headers of a callback: refuses too many, and a name in both kinds. */
-export function checkAssociatedValues({
+/** Validates both kinds together, because all become headers of a callback: refuses too many, and a name in both kinds. */
+export function validateAssociatedValues({
   value,
   issues,
 }: z.core.ParsePayload<UpdateSubscriptionParametersInput>): void {

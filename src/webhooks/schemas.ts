@@ -137,7 +137,7 @@ export const notificationSchema = anyNotificationSchema as z.ZodObject as z.ZodO
   z.core.$strip
 >
 
-const checkedNotificationSchema = anyNotificationSchema.superRefine(({ type, payload }, context) => {
+const documentedNotificationSchema = anyNotificationSchema.superRefine(({ type, payload }, context) => {
   const { error } = documentedPayloadOf(type)?.schema.safeParse(payload, ownMessages) ?? {}
   for (const issue of error?.issues ?? []) {
     context.addIssue({ ...issue, path: ['payload', ...issue.path] })
@@ -160,7 +160,7 @@ export const deliverySchema = z.looseObject({
     .union([z.int(), z.string().regex(numericIdPattern)])
     .transform(numericId)
     .pipe(z.int()),
-  notification: checkedNotificationSchema,
+  notification: documentedNotificationSchema,
   // Keeps unknown fields; its type is that of `parseDelivery`, without an index signature.
 }) as z.ZodObject as z.ZodObject<
   {

@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http'
 import { NotificationClient } from 'notification-subscriber'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Deadline } from '../../src/http/deadline.js'
-import { Turns } from '../../src/http/turns.js'
+import { Semaphore } from '../../src/http/semaphore.js'
 import { deferred } from '../support/deferred.js'
 import { failureOf } from '../support/failure.js'
 import { fakeService, subscription, tokenAnswer } from '../support/fake-service.js'
@@ -129,7 +129,7 @@ describe('a call that waits for its turn', () => {
   test.each(Array.from({ length: 12 }, (_, ticks) => ticks))(
     'and is aborted %i microtasks after the one before has ended passes its turn on',
     async (ticks) => {
-      const turns = new Turns(1)
+      const semaphore = new Semaphore(1)
       const abort = new AbortController()
       const deadline = (signal?: AbortSignal) => {
         const made = new Deadline(1_000, signal, () => expect.fail('too late'))
@@ -137,9 +137,9 @@ describe('a call that waits for its turn', () => {
         return made
       }
       const first = deferred<void>()
-      const ended = turns.run(deadline(), () => first.promise)
-      const aborted = turns.run(deadline(abort.signal), async () => 'was in time').catch(String)
-      const last = turns.run(deadline(), async () => 'ran')
+      const ended = semaphore.run(deadline(), () => first.promise)
+      const aborted = semaphore.run(deadline(abort.signal), async () => 'was in time').catch(String)
+      const last = semaphore.run(deadline(), async () => 'ran')
       first.resolve()
       for (let tick = 0; tick < ticks; tick++) await null
       abort.abort('aborted')
