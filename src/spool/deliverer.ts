@@ -67,25 +67,14 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     while (this.#hasWork && !this.#isStopped) {
       await setImmediate()
       this.#hasWork = false
-      await this.#deliverOneAtATime()
-      while (this.#mayStart) {
+      while (this.#running.size < (this.#inFlightBefore > 0 ? 1 : this.#concurrency)) {
         const entry = await this.#next()
         // An entry that was taken when the spool stopped stays on the disk.
         if (entry === undefined || this.#isStopped) break
-        void this.#run(entry)
+        this.#run(entry)
       }
-      if (this.#isOutage && this.#store.now() < this.#nextAttemptFrom) this.#wakeUpAt(this.#nextAttemptFrom)
     }
     this.#starting = undefined
-  }
-
-  get #isOutage(): boolean {
-    return this.#failures >= failuresOfAnOutage
-  }
-
-  get #mayStart(): boolean {
-    const isTime = !this.#isOutage || this.#store.now() >= this.#nextAttemptFrom
-    return isTime && this.#running.size < this.#concurrency
   }
 
   #wakeUpAt(at: number): void {
@@ -94,43 +83,43 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     this.#timer = setTimeout(() => this.wakeUp(), at - this.#store.now())
   }
 
-  /** Delivers what may have ended an earlier process. */
-  async #deliverOneAtATime(): Promise<void> {
-    while (this.#inFlightBefore > 0 && !this.#isStopped) {
-      const entry = await this.#store.takeNew()
-      if (entry && !this.#isStopped) await this.#run(entry)
-      this.#inFlightBefore = entry ? this.#inFlightBefore - 1 : 0
-    }
-  }
-
-  /** The next due entry; without one, sets the timer for the next due time. */
+  /** The next entry that may be delivered; without one, sets the timer for the next due time. */
   async #next(): Promise<Entry | undefined> {
+    if (this.#inFlightBefore > 0) {
+      const entry = await this.#store.takeNew()
+      if (entry) return entry
+      this.#inFlightBefore = 0
+    }
+    const isOutage = this.#failures >= failuresOfAnOutage
+    if (isOutage && this.#store.now() < this.#nextAttemptFrom) {
+      this.#wakeUpAt(this.#nextAttemptFrom)
+      return undefined
+    }
     // At most half: deliveries that keep failing, or never end, must not delay others.
     const mayRepeat = this.#repetitions < Math.max(1, Math.floor(this.#concurrency / 2))
     const takeFailed = async () => (mayRepeat ? this.#store.takeFailed() : undefined)
     const takeNew = () => this.#store.takeNew()
     // In turns in an outage: what has never failed may always fail once, and what has failed may always fail again.
-    const isNewFirst = this.#isOutage && this.#wasRepetition
+    const isNewFirst = isOutage && this.#wasRepetition
     const [first, second] = isNewFirst ? [takeNew, takeFailed] : [takeFailed, takeNew]
     const entry = (await first()) ?? (await second())
-    clearTimeout(this.#timer)
     if (entry === undefined && mayRepeat) this.#wakeUpAt(this.#store.nextDueAt)
     return entry
   }
 
-  #run(entry: Entry): Promise<void> {
+  #run(entry: Entry): void {
     this.#wasRepetition = entry.attempts > 0
     this.#nextAttemptFrom = this.#store.now() + outageIntervalMs
     // While an entry that has ended processes is in flight, new entries are delivered, and none is repeated.
     const places = entry.crashes > 0 ? this.#concurrency : Math.min(entry.attempts, 1)
     this.#repetitions += places
     const attempt = this.#attempt(entry).finally(() => {
+      this.#inFlightBefore = Math.max(0, this.#inFlightBefore - 1)
       this.#repetitions -= places
       this.#running.delete(attempt)
       this.wakeUp()
     })
     this.#running.add(attempt)
-    return attempt
   }
 
   /** Delivers an entry once. Never rejects: the entry stays on the disk until its work is done. */

@@ -177,12 +177,9 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
   /** Runs what `close` waits for. */
   async #beforeClose<T>(write: () => Promise<T>): Promise<T> {
     this.#requireOpen()
+    const written = write()
     this.#writes.begin()
-    try {
-      return await write()
-    } finally {
-      this.#writes.end()
-    }
+    return written.finally(() => this.#writes.end())
   }
 
   #requireOpen(): void {

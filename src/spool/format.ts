@@ -47,19 +47,17 @@ export interface EntryFields {
 
 export type StoredEntry = EntryFields & EntryState
 
-/** Where a waiting entry is in its file, in bytes, and what is known without its text. */
-export interface Place {
-  readonly id: number
-  readonly receivedAt: number
+/** What is known of a waiting entry without its text. */
+export interface Place extends Pick<EntryFields, 'id' | 'receivedAt'>, EntryState {
+  /** Where its line is in the file, in bytes. */
   readonly offset: number
   readonly length: number
-  /** The object {@link notAttempted}, if it was never attempted. */
-  readonly state: Readonly<EntryState>
 }
 
 const lineBreak = 0x0a
 const space = 0x20
 const zero = 0x30
+const letterA = 0x61
 /** The latest time that a state has room for. */
 const maxStateTime = 10 ** 13 - 1
 
@@ -132,19 +130,19 @@ export function fieldsIn(line: Buffer, fileId: number): EntryFields | undefined 
   }
 }
 
-/** Whether the sum of a line is right. Compares numbers: as text that took twice as long for a full spool. */
+/** Whether the sum of a line is right. */
 function isWhole(line: Buffer, fileId: number): boolean {
-  let sum = 0
-  for (let at = sumAt; at < sumAt + 8; at += 1) {
-    const digit = line[at] ?? 0
-    sum = sum * 16 + (digit < 0x3a ? digit - zero : digit - 0x57)
-  }
-  const isSeparated = line[sumAt - 1] === space && line[fieldsAt - 1] === space
-  return isSeparated && crc32(line.subarray(fieldsAt), fileId % 2 ** 32) === sum
+  const [sum, next] = numberAt(line, sumAt, 16)
+  const isInPlace = line[sumAt - 1] === space && next === fieldsAt
+  return isInPlace && crc32(line.subarray(fieldsAt), fileId % 2 ** 32) === sum
 }
 
-/** The entries that are not done, and where the file of that size is damaged. */
-export function placesIn(bytes: Buffer, fileId: number, size = bytes.length) {
+/**
+ * The entries that are not done, and where the file is damaged.
+ *
+ * @param size - that of a complete file. An open one may end with a line that its process was writing when it ended
+ */
+export function placesIn(bytes: Buffer, fileId: number, size?: number) {
   const places: Place[] = []
   const damagedAt: number[] = []
   const seen = new Set<number>()
@@ -152,7 +150,11 @@ export function placesIn(bytes: Buffer, fileId: number, size = bytes.length) {
   let nextStart = 1
   for (let start = 0, end = 0; start < bytes.length; start = end + 1) {
     end = bytes.indexOf(lineBreak, start)
-    if (end < 0) end = bytes.length
+    if (end < 0) {
+      // Damage of the last byte looks the same.
+      if (size === undefined) break
+      end = bytes.length
+    }
     if (end === start) continue
     const isInPlace = start === nextStart
     nextStart = end + 2
@@ -168,27 +170,22 @@ export function placesIn(bytes: Buffer, fileId: number, size = bytes.length) {
     if (!isNew || isDone) continue
     seen.add(id)
     const [receivedAt] = numberAt(line, at)
-    places.push({ id, receivedAt, offset: start, length: line.length, state: state ?? notAttempted })
+    places.push({ id, receivedAt, offset: start, length: line.length, ...(state ?? notAttempted) })
   }
-  const isComplete = bytes.length === size && nextStart === size + 1
+  const isComplete = size === undefined || (bytes.length === size && nextStart === size + 1)
   if (!isComplete && damagedAt.length === 0) damagedAt.push(Math.min(bytes.length, size))
   return { places, damagedAt }
 }
 
-/** The number at a place, and where the next one begins. A quarter of the time of a regular expression. */
-function numberAt(line: Buffer, from: number): [value: number, next: number] {
+/** The number at a place, and where the next field begins. A quarter of the time of a regular expression. */
+function numberAt(line: Buffer, from: number, radix = 10): [value: number, next: number] {
   let value = 0
   let at = from
-  for (; at < line.length && line[at] !== space; at += 1) value = value * 10 + (line[at] ?? 0) - zero
+  for (; at < line.length && line[at] !== space; at += 1) {
+    const digit = line[at] ?? 0
+    value = value * radix + digit - (digit < letterA ? zero : letterA - 10)
+  }
   return [value, at + 1]
-}
-
-/** The size of a segment without the line that its process was writing when it ended. Damage of the last byte looks the same. */
-export function sizeWithoutTornLine(bytes: Buffer): number {
-  let size = bytes.lastIndexOf(lineBreak) + 1
-  // Its first line break.
-  while (size === 1 || bytes[size - 2] === lineBreak) size -= 1
-  return size
 }
 
 function sumOf(data: string | Uint8Array, seed = 0): string {

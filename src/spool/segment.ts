@@ -3,14 +3,11 @@ import type { FileHandle } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
 import { failDisk, ifGone, type SpoolFolder } from './folder.js'
 import type { FileFields, Place, StoredEntry } from './format.js'
-import { fieldsIn, lineOf, nameOf, notAttempted, placesIn, sizeWithoutTornLine, stateOf } from './format.js'
+import { fieldsIn, lineOf, nameOf, notAttempted, placesIn, stateOf } from './format.js'
 
 /** A delivery that waits in a segment. Its text is empty while only the disk has it. */
-export interface Entry extends StoredEntry {
+export interface Entry extends Place, StoredEntry {
   readonly segment: Segment
-  /** Where its line is in the file, in bytes. */
-  readonly offset: number
-  readonly length: number
   isDone?: true
 }
 
@@ -85,11 +82,11 @@ export class Segment {
 
   /** Reads what an earlier process left. Resolves with the entries that have failed. @throws `SpoolError` */
   async load(): Promise<Entry[]> {
-    const bytes = await this.#folder.read(this.name).catch(failDisk)
-    // Its process ended while it was open, perhaps in the middle of a line, which was not acknowledged.
-    if (this.isOpen) this.size = sizeWithoutTornLine(bytes)
+    const bytes = await this.#folder.read(this.name)
+    const size = this.isOpen ? undefined : this.size
+    const { places, damagedAt } = placesIn(bytes.subarray(0, size), this.id, size)
+    this.size = size ?? bytes.length
     this.isOpen = false
-    const { places, damagedAt } = placesIn(bytes.subarray(0, this.size), this.id, this.size)
     for (const offset of damagedAt) this.#reportDamage(offset)
     const failed = this.#addPlaces(places)
     // A file that cannot be removed does no harm.
@@ -100,11 +97,12 @@ export class Segment {
   /** Adds places of lines that begin at `start`. @returns the entries that have failed before */
   #addPlaces(places: readonly Place[], start = 0): Entry[] {
     const failed: Entry[] = []
-    for (const { id, receivedAt, length, state, ...place } of places) {
+    for (const place of places) {
+      const { id, receivedAt, length, attempts } = place
       const offset = start + place.offset
       this.lastId = Math.max(this.lastId, id)
-      if (state === notAttempted) this.#newPlaces.push(id, receivedAt, offset, length)
-      else failed.push({ segment: this, id, receivedAt, offset, length, text: '', ...state })
+      if (attempts > 0) failed.push({ ...place, offset, segment: this, text: '' })
+      else this.#newPlaces.push(id, receivedAt, offset, length)
     }
     for (const entry of failed) this.#entries.add(entry)
     return failed

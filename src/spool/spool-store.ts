@@ -256,14 +256,13 @@ export class SpoolStore {
   /** Removes a finished entry. While the disk fails, the entry stays in flight, so it is not delivered again. */
   async remove(entry: Entry): Promise<void> {
     entry.isDone = true
-    for (let failures = 0; failures === 0 || !this.isEnding; failures += 1) {
+    for (;;) {
       try {
         return await entry.segment.writeState(entry)
-      } catch (err) {
-        const message = 'Removing a delivery that is done failed, will be repeated'
-        const fields = { event: 'spool.write-failed', err }
-        if (failures === 0) this.folder.reports.always('error', fields, message)
+      } catch (error) {
+        this.#reportWrite(error, 'Removing a delivery that is done failed, will be repeated')
       }
+      if (this.isEnding) return
       await sleep(diskRetryMs)
     }
   }

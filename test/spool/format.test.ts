@@ -75,12 +75,10 @@ test('an unfinished file is recognized by its exact name, and a foreign file is 
 /** The entries with their texts. */
 function contentOf(bytes: Buffer, id: number, size = bytes.length) {
   const { places, damagedAt } = placesIn(bytes, id, size)
-  const entries = places.map(({ state, offset, length }) => ({
-    ...(fieldsIn(bytes.subarray(offset, offset + length), id) ?? contentFor(0, 'damaged')),
-    ...state,
-    offset,
-    length,
-  }))
+  const entries = places.map((place) => {
+    const line = bytes.subarray(place.offset, place.offset + place.length)
+    return { ...(fieldsIn(line, id) ?? contentFor(0, 'damaged')), ...place }
+  })
   return { entries, damagedAt }
 }
 
