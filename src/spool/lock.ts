@@ -81,8 +81,7 @@ async function announce(folder: string, name: string, reports: SpoolReports) {
       watch = undefined
       const next = join(folder, lockName(inFlight))
       await (inFlight > 0 ? fs.rename(path, next) : fs.rm(path, { force: true })).catch((err) => {
-        const message = 'Removing the lock failed: the next start removes it'
-        reports.always('error', { event: 'spool.write-failed', err }, message)
+        reports.writeFailed(err, 'Removing the lock failed: the next start removes it')
       })
       await server[Symbol.asyncDispose]()
     },

@@ -89,8 +89,7 @@ export class Segment {
     this.isOpen = false
     for (const offset of damagedAt) this.#reportDamage(offset)
     const failed = this.#addPlaces(places)
-    // A file that cannot be removed does no harm.
-    await this.#dropIfEmpty().catch(() => {})
+    await this.#dropIfEmpty()
     return failed
   }
 
@@ -147,7 +146,7 @@ export class Segment {
       this.name = await this.#folder.rename(this.name, name).catch(() => this.name)
     }
     this.isOpen = false
-    await this.#dropIfEmpty().catch(() => {})
+    await this.#dropIfEmpty()
     if (this.#users === 0) await this.close()
   }
 
@@ -217,19 +216,18 @@ export class Segment {
       await Promise.allSettled(writes)
       await Promise.all(writes)
     }).catch(ifGone(undefined))
-    const done = entries.filter(({ isDone }) => isDone)
-    for (const entry of done) this.#entries.delete(entry)
-    await this.#dropIfEmpty().catch((error) => {
-      for (const entry of done) this.#entries.add(entry)
-      throw error
-    })
+    for (const entry of entries) if (entry.isDone) this.#entries.delete(entry)
+    await this.#dropIfEmpty()
   }
 
   /** Removes a closed file in which nothing waits. A damaged one is kept for inspection. */
   async #dropIfEmpty(): Promise<void> {
     if (this.count > 0 || this.isOpen) return
-    await (this.#isDamaged ? this.#folder.keepDamaged(this.name) : this.#folder.remove(this.name))
     this.#onGone(this)
+    const gone = this.#isDamaged ? this.#folder.keepDamaged(this.name) : this.#folder.remove(this.name)
+    await gone.catch((error) => {
+      this.#folder.reports.writeFailed(error, 'Removing a file failed: the next start removes it')
+    })
   }
 
   /** The file of the open segment stays open, another is open while it is used. */

@@ -95,12 +95,19 @@ export type SpoolReports = ReturnType<typeof reportsOf>
 
 export function reportsOf(path: string, logger: DeliverySpoolOptions['logger']) {
   const always = consoleLogOf(logger)
+  const perMinute = sparse(always)
   return {
     toLogger: logOf(logger),
     /** To the logger or `console.error`, once a minute: events that an outage may cause without limit. */
-    perMinute: sparse(always),
+    perMinute,
     /** To the logger or `console.error`: events that need attention. */
     always,
+    writeFailed(err: unknown, message: string): void {
+      perMinute('error', { event: 'spool.write-failed', err }, message)
+    },
+    readFailed(name: string, err: unknown, message: string): void {
+      perMinute('error', { event: 'spool.read-failed', file: join(path, name), err }, message)
+    },
     /** A file is damaged at this offset, or has a name that cannot be read. */
     damaged(name: string, offset?: number): void {
       const damage = { file: join(path, name), ...(offset === undefined ? {} : { offset }) }

@@ -108,7 +108,8 @@ export class SpoolStore {
       this.#lastId = Math.max(this.#lastId, segment.lastId)
     } catch (err) {
       this.#segments.delete(segment)
-      this.#reportRead(segment, err, 'Reading a file failed: it stays for the next start')
+      const message = 'Reading a file failed: it stays for the next start'
+      this.folder.reports.readFailed(segment.name, err, message)
     }
   }
 
@@ -246,7 +247,7 @@ export class SpoolStore {
     try {
       return await entry.segment.readText(entry)
     } catch (err) {
-      this.#reportRead(entry.segment, err, 'Reading a file failed, will be repeated')
+      this.folder.reports.readFailed(entry.segment.name, err, 'Reading a file failed, will be repeated')
       entry.dueAt = this.now() + rereadMs
       this.#wait(entry)
       return false
@@ -260,7 +261,7 @@ export class SpoolStore {
       try {
         return await entry.segment.writeState(entry)
       } catch (error) {
-        this.#reportWrite(error, 'Removing a delivery that is done failed, will be repeated')
+        this.folder.reports.writeFailed(error, 'Removing a delivery that is done failed, will be repeated')
       }
       if (this.isEnding) return
       await sleep(diskRetryMs)
@@ -284,7 +285,7 @@ export class SpoolStore {
   /** Writes what became of an entry. */
   async writeState(entry: Entry): Promise<void> {
     const message = 'Writing when to repeat a delivery failed: the next start repeats it at once'
-    await entry.segment.writeState(entry).catch((error) => this.#reportWrite(error, message))
+    await entry.segment.writeState(entry).catch((error) => this.folder.reports.writeFailed(error, message))
   }
 
   /** Makes a dead letter of an entry. Resolves with whether the disk had space for it. */
@@ -292,7 +293,7 @@ export class SpoolStore {
     try {
       await this.letters.add(kind, entry, details)
     } catch (error) {
-      this.#reportWrite(error, 'Writing a dead letter failed, will be repeated')
+      this.folder.reports.writeFailed(error, 'Writing a dead letter failed, will be repeated')
       return false
     }
     await this.remove(entry)
@@ -322,14 +323,5 @@ export class SpoolStore {
     } finally {
       await this.lock.release(inFlight)
     }
-  }
-
-  #reportRead({ name }: Segment, err: unknown, message: string): void {
-    const file = this.folder.pathOf(name)
-    this.folder.reports.perMinute('error', { event: 'spool.read-failed', file, err }, message)
-  }
-
-  #reportWrite(err: unknown, message: string): void {
-    this.folder.reports.perMinute('error', { event: 'spool.write-failed', err }, message)
   }
 }

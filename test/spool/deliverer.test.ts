@@ -19,9 +19,6 @@ import {
 } from './support.js'
 
 const failing = () => Promise.reject(new Error('the queue is away'))
-const _fail = () => {
-  throw new Error('not to be looked at')
-}
 const second = 1_000
 const minute = 60 * second
 const hour = 60 * minute
@@ -146,6 +143,7 @@ describe('a delivery that fails', () => {
       disk.isBroken = false
       // In the same file, which is read from there on.
       await Promise.all([2, 3].map((id) => keep(spool, numbered(id))))
+      await until(() => delivered.length === done + 1)
       await pass(8 * second)
       expect([idsOf(delivered).slice(done), disk.failures]).toEqual([['n2'], 1])
       await pass(6 * second)
