@@ -88,7 +88,7 @@ export interface KeeperGap {
   readonly cause: 'ended' | 'replaced' | 'changed'
 }
 
-/** The kinds of problems: docs/keeper.md, Readiness and alerts, says what happened, and when each is resolved. */
+/** The kinds of problems, and when each is resolved (docs/keeper.md, Readiness and alerts). */
 export type KeeperProblemCode =
   | 'RECEIVER_SUSPECTED'
   | 'CONFLICT'
