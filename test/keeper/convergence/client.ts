@@ -185,6 +185,7 @@ export class ModelClient implements KeeperClient {
         let cancel = () => {}
         const finish = (result: Result) => {
           cancel()
+          signal?.removeEventListener('abort', abort)
           request.isAwaited = false
           request.isAnswered = !('error' in result ? result.isOutcomeUnknown : isUnknown(result))
           resolve(result)
@@ -193,11 +194,12 @@ export class ModelClient implements KeeperClient {
           const error = new TimeoutError(`No answer in ${timeoutMs} ms.`, { timeoutMs, phase: 'answer' })
           finish(failed(error, true))
         })
-        signal?.addEventListener('abort', () => {
+        const abort = () => {
           cancel()
           request.isAwaited = false
-          reject(signal.reason)
-        })
+          reject(signal?.reason)
+        }
+        signal?.addEventListener('abort', abort)
         if (answerMs < timeoutMs) process.receive(answerMs, () => finish(resultOf(outcome, answer)))
       })
     })

@@ -9,7 +9,7 @@ export interface Surroundings {
   readonly service: ModelService
   readonly store: ModelStore
   readonly nodes: readonly unknown[]
-  readonly requests: readonly SentRequest[]
+  requestsOf(username: string | undefined): readonly SentRequest[]
   /** When something happened that may need requests. */
   readonly causesMs: readonly number[]
   readonly isUncertain: boolean
@@ -43,14 +43,12 @@ function afterStop({ stopping }: Surroundings, { process }: SentRequest) {
 }
 
 /** While the store works, no two calls are in flight for one user; in one process never. */
-function callInFlight(
-  { areIdsGivenAnew, requests, store }: Surroundings,
-  { atMs, username, process }: SentRequest,
-) {
+function callInFlight(world: Surroundings, { atMs, username, process }: SentRequest) {
+  const { areIdsGivenAnew, store } = world
   const isStoreRight = store.hasWorkedSince(atMs - storeMemoryMs)
-  const other = newest(requests, atMs - callTimeoutMs).find((each) => {
+  const other = newest(world.requestsOf(username), atMs - callTimeoutMs).find((each) => {
     // The call with an id that was given anew is of the user before.
-    const isOfUser = each.username === username && !(areIdsGivenAnew && each.subscriptionId !== undefined)
+    const isOfUser = !(areIdsGivenAnew && each.subscriptionId !== undefined)
     const isInFlight = isOfUser && each.isAwaited && !each.process.isDead
     return isInFlight && (isStoreRight || each.process === process)
   })
@@ -61,9 +59,10 @@ function callInFlight(
  * Ten attempts per process in ten minutes are a backoff from 5 s to 5 min, and the proof of each interval. A refused call with
  * the id, and the create after it, are one attempt.
  */
-function tooMany({ requests, nodes, causesMs }: Surroundings, { atMs, username }: SentRequest) {
+function tooMany(world: Surroundings, { atMs, username }: SentRequest) {
+  const { nodes, causesMs } = world
   const fromMs = atMs - 10 * minute
-  const ofUser = newest(requests, fromMs).filter((each) => each.username === username)
+  const ofUser = newest(world.requestsOf(username), fromMs)
   const sent = ofUser.filter((each, index) => {
     const before = ofUser.slice(0, index).findLast(({ process }) => process === each.process)
     return each.kind !== 'create' || before?.subscriptionId === undefined
@@ -73,24 +72,22 @@ function tooMany({ requests, nodes, causesMs }: Surroundings, { atMs, username }
 }
 
 function harmToOthers(world: Surroundings, { kind, username = '', subscriptionId = 0 }: SentRequest) {
-  const { service, options, requests } = world
+  const { service, options } = world
   if (service.find(subscriptionId)?.owner === 'another app') return 'the subscription is of another app'
   if (kind !== 'recreate' || options.keeper?.existing !== 'report') return undefined
   const twin = service
     .activeFor(username)
     .find(({ owner, usernames }) => owner === 'another app' && usernames.length === 1)
   // It may be what an unanswered create of the keeper made.
-  const isSimilar = requests.some(
-    (each) => each.username === username && (!each.isAnswered || each.process.isDead),
-  )
+  const isSimilar = world.requestsOf(username).some((each) => !each.isAnswered || each.process.isDead)
   return twin !== undefined && !isSimilar ? 'it replaces a subscription of another app' : undefined
 }
 
 /** What a keeper knows for certain it does not replace; and what is in its way it replaces once a day. */
 function needless(world: Surroundings, { kind, username = '' }: SentRequest) {
-  const { isConfigurationNew, isUncertain, requests, service, store } = world
+  const { isConfigurationNew, isUncertain, service, store } = world
   if (kind !== 'recreate' || isConfigurationNew || isUncertain || !store.hasWorkedSince(0)) return undefined
-  const sent = requests.filter((each) => each.username === username)
+  const sent = world.requestsOf(username)
   const isShared = service.subscriptions.some(
     (each) => each.owner !== 'keeper' && each.usernames.includes(username),
   )

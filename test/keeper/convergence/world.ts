@@ -102,6 +102,7 @@ export class World implements Network {
   isReceiverBroken = false
   readonly nodes: Node[] = []
   readonly requests: SentRequest[] = []
+  readonly #requestsByUser = new Map<string | undefined, SentRequest[]>()
   /** The rosters that processes were given, the oldest first. */
   readonly rosterAnswers: {
     readonly atMs: number
@@ -243,10 +244,15 @@ export class World implements Network {
     )
     checkRequest(this, request)
     this.requests.push(request)
+    this.#requestsByUser.set(request.username, [...this.requestsOf(request.username), request])
     if (this.outage !== undefined) return this.outage
     if (request.username !== undefined && this.refused.has(request.username))
       return { kind: 'status', status: 422 }
     return this.nextOutcomes.shift() ?? { kind: 'answered' }
+  }
+
+  requestsOf(username: string | undefined): readonly SentRequest[] {
+    return this.#requestsByUser.get(username) ?? []
   }
 
   latencyMs(): number {
