@@ -1,7 +1,7 @@
 /** The JSON value of a body, whatever its headers say: the service sends JSON in UTF-8 (docs/service.md, Delivery). */
 import { wholeMessageOf } from '../shared/text.js'
 import { type Bytes, bytesOf, invalidDelivery, isBytes } from './body.js'
-import type { RequestHeaders } from './headers.js'
+import { headerOf } from './headers.js'
 
 /**
  * The value of text in JSON, of bytes in UTF-8, or any other value, which was parsed before.
@@ -9,7 +9,7 @@ import type { RequestHeaders } from './headers.js'
  * @param headers - only explain why a body cannot be read
  * @throws `InvalidDeliveryError` if there is no JSON; its message quotes nothing of the body
  */
-export function contentOf(body: unknown, headers?: RequestHeaders): unknown {
+export function contentOf(body: unknown, headers?: unknown): unknown {
   if (typeof body !== 'string' && !isBytes(body)) return body
   const text = typeof body === 'string' ? body : decodedText(body)
   if (text === undefined) throw invalidDelivery(body, encodingProblem(body as Bytes, headers))
@@ -22,9 +22,10 @@ export function contentOf(body: unknown, headers?: RequestHeaders): unknown {
 }
 
 /** Compression is known by the first bytes, or by a label that is one of these names: a message holds no other value of a header. */
-function encodingProblem(body: Bytes, headers: RequestHeaders | undefined): string {
+function encodingProblem(body: Bytes, headers: unknown): string {
   const [first, second] = bytesOf(body)
-  const label = first === 0x1f && second === 0x8b ? 'gzip' : headers?.get('content-encoding')?.toLowerCase()
+  const label =
+    first === 0x1f && second === 0x8b ? 'gzip' : headerOf(headers, 'content-encoding')?.toLowerCase()
   const compression = ['gzip', 'deflate', 'br', 'zstd'].find((name) => name === label)
   return compression ? `is compressed with ${compression}, which this service does not do` : 'is not UTF-8'
 }

@@ -12,7 +12,7 @@ import { errorOf, isLarger, type ReadBody, routeAdvice } from './body.js'
 import { Connections } from './closing.js'
 import { contentOf } from './content.js'
 import { logUndocumentedType, type NotificationHandler } from './handlers.js'
-import type { RequestHeaders } from './headers.js'
+import { headerOf } from './headers.js'
 import { type DeliveryReceiverOptions, type RefusedCallback, routeError } from './options.js'
 import { deliveryReader, logFieldsOf } from './parse.js'
 import type { Delivery, NoPayloadSchemas, PayloadSchemas } from './schemas.js'
@@ -111,7 +111,7 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
   /** Never rejects. @param readBody - called only if authenticated, before anything is awaited */
   receive(
     method: unknown,
-    headers: RequestHeaders,
+    headers: unknown,
     readBody: () => ReadBody | Promise<ReadBody>,
   ): Promise<Received> {
     const run = async (context: ReceiveContext = {}) => {
@@ -145,7 +145,7 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
 
   async #process(
     context: ReceiveContext,
-    headers: RequestHeaders,
+    headers: unknown,
     readBody: () => ReadBody | Promise<ReadBody>,
   ): Promise<Received> {
     // In flight from here on, so that `drain` also waits for a delivery whose body is still arriving.
@@ -184,7 +184,7 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
   /** Starts the handlers, or `onInvalid` for a body that is no delivery. */
   #handle(
     { body, failure }: Exclude<ReadBody, undefined>,
-    headers: RequestHeaders,
+    headers: unknown,
   ): { readonly fields: DeliveryFields; readonly handling: Promise<void> } {
     let value: unknown
     try {
@@ -204,12 +204,12 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
   async #runHandlers(
     delivery: Delivery<Payloads>,
     fields: ReturnType<typeof logFieldsOf>,
-    headers: RequestHeaders,
+    headers: unknown,
   ): Promise<void> {
     const { subscriptionId, type } = fields
     this.log('debug', { event: 'delivery.received', ...fields }, 'Delivery received')
     if (type === testDelivery.type && subscriptionId === testDelivery.subscriptionId) return
-    const context = { subscriptionId, delivery, header: (name: string) => headers.get(name) }
+    const context = { subscriptionId, delivery, header: (name: string) => headerOf(headers, name) }
     // A scan, not a lookup: types come from outside, and one may be called `__proto__`.
     const handlers = this.#handlers.filter((registered) => (registered.type ?? type) === type)
     // All handlers run at the same time, and no call rejects.

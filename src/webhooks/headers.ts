@@ -1,3 +1,5 @@
+/** Reads the headers of a request from every form that frameworks use: `Headers`, or a plain object. Anything else has none. */
+
 /**
  * Headers as frameworks show them.
  *
@@ -10,29 +12,19 @@ export type HeadersLike =
       get(name: string): string | null
     }
 
-/** The headers of a request, from every form that frameworks use, by names in any case. */
-export class RequestHeaders {
-  readonly #headers: Record<string, unknown>
+/** What was sent as a header: text, a list, or nothing. What was sent twice is mostly joined by a comma. */
+export function sentHeader(headers: unknown, name: string): unknown {
+  const lowerCase = name.toLowerCase()
+  const read: Readonly<Record<string, unknown>> = Object(headers)
+  if (typeof read.get === 'function') return read.get(lowerCase) ?? undefined
+  if (Object.hasOwn(read, lowerCase)) return read[lowerCase]
+  const written = Object.keys(read).find((each) => each.toLowerCase() === lowerCase)
+  return written && read[written]
+}
 
-  /** @param headers - as they are now, perhaps changed by the app: `Headers`, or a plain object. Anything else has none */
-  constructor(headers: unknown) {
-    this.#headers = Object(headers)
-  }
-
-  /** What was sent as a header: text, a list, or nothing. What was sent twice is mostly joined by a comma. */
-  sent(name: string): unknown {
-    const headers = this.#headers
-    const lowerCase = name.toLowerCase()
-    if (typeof headers.get === 'function') return headers.get(lowerCase) ?? undefined
-    if (Object.hasOwn(headers, lowerCase)) return headers[lowerCase]
-    const written = Object.keys(headers).find((each) => each.toLowerCase() === lowerCase)
-    return written && headers[written]
-  }
-
-  /** The value of a header, if it has exactly one, and that is text. */
-  get(name: string): string | undefined {
-    const sent = this.sent(name)
-    const value: unknown = Array.isArray(sent) && sent.length === 1 ? sent[0] : sent
-    return typeof value === 'string' ? value : undefined
-  }
+/** The value of a header, by its name in any case, if it has exactly one, and that is text. */
+export function headerOf(headers: unknown, name: string): string | undefined {
+  const sent = sentHeader(headers, name)
+  const value: unknown = Array.isArray(sent) && sent.length === 1 ? sent[0] : sent
+  return typeof value === 'string' ? value : undefined
 }

@@ -11,7 +11,7 @@ import type { CallbackServer } from './adapters/node-types.js'
 import { closeServer } from './closing.js'
 import { type CallbackAnswer, ReceiverCore, receiverCore } from './core.js'
 import type { NotificationHandler } from './handlers.js'
-import { type HeadersLike, RequestHeaders } from './headers.js'
+import type { HeadersLike } from './headers.js'
 import {
   type DeliveryReceiverOptions,
   delaySchema,
@@ -133,7 +133,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
   async #answer(request: CallbackRequest): Promise<CallbackAnswer> {
     try {
       const { method, headers, body } = request
-      return (await this.#core.receive(method, new RequestHeaders(headers), () => ({ body }))).answer
+      return (await this.#core.receive(method, headers, () => ({ body }))).answer
     } catch {
       // No request, or an object whose getters throw: no framework passes this.
       return this.#core.refuse({ status: 401, reason: 'the request cannot be read' })

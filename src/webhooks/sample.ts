@@ -6,7 +6,7 @@ import {
 } from '../notification-types.js'
 import { jsonOf } from './body.js'
 import type { DeliveryContext } from './handlers.js'
-import { RequestHeaders } from './headers.js'
+import { headerOf } from './headers.js'
 import { createDeliveryParser } from './parse.js'
 import type { NoPayloadSchemas, NotificationFields, PayloadOf, PayloadSchemas } from './schemas.js'
 
@@ -88,8 +88,7 @@ export function sampleDelivery<
     Type,
     SamplePayload<Type, Payloads, Given>
   >['delivery']
-  const requestHeaders = new RequestHeaders(headers)
-  const context = { subscriptionId, delivery, header: (name: string) => requestHeaders.get(name) }
+  const context = { subscriptionId, delivery, header: (name: string) => headerOf(headers, name) }
   return { delivery, body, headers, context }
 }
 

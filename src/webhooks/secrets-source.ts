@@ -2,6 +2,7 @@
 import type { Issue } from '../errors.js'
 import type { Log } from '../logger.js'
 import { configurationError } from '../shared/validation.js'
+import { headerOf } from './headers.js'
 import { type Authenticator, authenticator, logShortSecrets, type Secrets, secretsIssues } from './secrets.js'
 
 /** Gives the secrets of a callback by its headers; `undefined` refuses the callback. Synchronous, and called for each callback. */
@@ -24,7 +25,7 @@ export function authenticatorOf(
   let isFirst = true
   return (headers) => {
     try {
-      const found = secrets({ header: (name) => headers.get(name) })
+      const found = secrets({ header: (name) => headerOf(headers, name) })
       if (found === undefined) return { status: 401, reason: 'there are no secrets for this request' }
       const [issue] = [...promiseIssues(found), ...secretsIssues(found)]
       if (issue) throw noSecrets([{ ...issue, path: ['secrets', ...issue.path] }])

@@ -4,7 +4,7 @@ import type { Log } from '../logger.js'
 import { placeholderProblem } from '../shared/given.js'
 import { headerName, headerNameRule, headerValue, headerValueRule } from '../shared/headers.js'
 import { configurationError } from '../shared/validation.js'
-import { type HeadersLike, RequestHeaders } from './headers.js'
+import { type HeadersLike, headerOf, sentHeader } from './headers.js'
 
 /**
  * Whether a request carries the right secrets: for a route without a receiver (docs/service.md, Authentication). Takes the
@@ -27,7 +27,7 @@ import { type HeadersLike, RequestHeaders } from './headers.js'
 export function verifySecrets(headers: HeadersLike, secrets: Secrets): boolean {
   const issues = secretsIssues(secrets, 'secrets')
   if (issues.length > 0) throw configurationError('verifySecrets cannot verify anything')(issues)
-  return authenticator(secrets)(new RequestHeaders(headers)) === undefined
+  return authenticator(secrets)(headers) === undefined
 }
 
 /** Accepted values by the name of a header. */
@@ -35,7 +35,7 @@ export type Secrets = Readonly<Record<string, string | readonly string[]>>
 
 /** Returns the header whose secret is wrong, and why, without its value; `undefined` if all secrets are right. */
 export type Authenticator = (
-  headers: RequestHeaders,
+  headers: unknown,
 ) => { readonly status: 401; readonly reason: string; readonly header?: string } | undefined
 
 /** In constant time, over the length of the presented value. @param secrets - {@link secretsIssues} found nothing */
@@ -48,7 +48,7 @@ export function authenticator(secrets: Secrets): Authenticator {
     let refused: string | undefined
     for (const { header, accepted } of wanted) {
       // No accepted value is empty, so that a missing header matches none.
-      const presented = headers.get(header) ?? ''
+      const presented = headerOf(headers, header) ?? ''
       let isAccepted = false
       for (const value of accepted) isAccepted = areEqual(value, presented) || isAccepted
       if (!isAccepted) refused ??= header
@@ -58,8 +58,8 @@ export function authenticator(secrets: Secrets): Authenticator {
   }
 }
 
-function reasonFor(headers: RequestHeaders, name: string): string {
-  const value = headers.sent(name)
+function reasonFor(headers: unknown, name: string): string {
+  const value = sentHeader(headers, name)
   const subject = `the header "${name}"`
   if (value === undefined) return `${subject} is missing`
   if (Array.isArray(value) && value.length > 1) return `${subject} is there twice`

@@ -2,7 +2,6 @@
 import { excerpt } from '../../shared/text.js'
 import { invalidDelivery } from '../body.js'
 import { coreOf } from '../core.js'
-import { RequestHeaders } from '../headers.js'
 import { routeError } from '../options.js'
 import type { CallbackReceiver } from '../receiver.js'
 
@@ -58,11 +57,10 @@ export function toLambdaHandler(receiver: CallbackReceiver): (event: LambdaEvent
         `the event is not an HTTP request of API Gateway, a load balancer or a function URL (its keys: ${keys}): for a queue use parseDelivery (docs/deployment.md)`,
       )
     }
-    const sent = new RequestHeaders(headers ?? multiValueHeaders)
     // A middleware may have parsed the body, and left the mark.
     const isEncoded = isBase64Encoded && typeof body === 'string' && body !== ''
     const readBody = () => ({ body: isEncoded ? bytesOfBase64(body) : (body ?? '') })
-    const { answer } = await core.receive(method, sent, readBody)
+    const { answer } = await core.receive(method, headers ?? multiValueHeaders, readBody)
     const answerLists = Object.entries(answer.headers).map(([name, value]) => [name, [value]])
     return {
       statusCode: answer.status,

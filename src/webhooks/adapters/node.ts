@@ -2,7 +2,6 @@
 import { BoundedBytes } from '../../shared/bounded-bytes.js'
 import { bodyTimeoutMs, invalidDelivery, isBytes, type ReadBody, routeAdvice } from '../body.js'
 import { coreOf, type ReceiverCore } from '../core.js'
-import { RequestHeaders } from '../headers.js'
 import { foreignCall } from '../options.js'
 import type { CallbackReceiver } from '../receiver.js'
 import type { NodeRequest, NodeResponse } from './node-types.js'
@@ -57,7 +56,7 @@ export async function handleNodeRequest(
     throw invalidDelivery(body, `was read before the receiver, and nothing is left of it: ${routeAdvice}`)
   }
 
-  const { answer } = await core.receive(request.method, new RequestHeaders(headers), readBody)
+  const { answer } = await core.receive(request.method, headers, readBody)
   try {
     // A middleware that ran before may have answered already, at a time limit of its own.
     if (response.headersSent) return

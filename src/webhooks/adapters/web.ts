@@ -6,7 +6,6 @@ import { messageOf } from '../../shared/text.js'
 import { settlesWithin } from '../../shared/waits.js'
 import { bodyTimeoutMs, bytesOf, invalidDelivery, type ReadBody, routeAdvice } from '../body.js'
 import { coreOf, type ReceiverCore } from '../core.js'
-import { RequestHeaders } from '../headers.js'
 import { foreignCall, validateRoute } from '../options.js'
 import type { CallbackReceiver } from '../receiver.js'
 
@@ -53,10 +52,8 @@ export function toWebHandler<Rest extends unknown[] = []>(
   const { waitUntil } = options
 
   async function answered(request: Request, rest: Rest): Promise<Response> {
-    const headers = new RequestHeaders(request.headers)
-    const { answer, stillRunning } = await core.receive(request.method, headers, () =>
-      readBody(request, core),
-    )
+    const { headers, method } = request
+    const { answer, stillRunning } = await core.receive(method, headers, () => readBody(request, core))
     const message = 'waitUntil failed: handlers may be cut short'
     const call = () => stillRunning && waitUntil?.(stillRunning, ...rest)
     void callLogged(core.log, { event: 'wait-until.failed' }, message, call)
