@@ -82,15 +82,18 @@ export function dispatcherTransport(dispatcher: DispatcherLike): Transport {
 }
 
 function transportOn(ask: (request: HttpRequest, signal: AbortSignal) => Promise<Head>): Transport {
+  /** @throws the error of a body that breaks off, if the answer is a success */
   async function exchange(request: HttpRequest, controller: AbortController): Promise<HttpResponse> {
-    const head = await ask(request, controller.signal)
+    const { header, pieces, status } = await ask(request, controller.signal)
     // A mock's mistake, or a redirect that a browser hides.
-    if (!isStatus(head.status)) {
-      throw new Error('the answer is no response: it has no HTTP status')
-    }
-    const response = await readAnswer(head)
-    if (!response.bodyComplete) controller.abort()
-    return response
+    if (!isStatus(status)) throw new Error('the answer is no response: it has no HTTP status')
+    const body = new BoundedBytes(maxBodyBytes)
+    const reading = body.addAll(pieces)
+    const bodyComplete = isSuccess(status)
+      ? await reading
+      : (await settlesWithin(errorBodyMs, reading)) && (await reading.catch(() => false))
+    if (!bodyComplete) controller.abort()
+    return { status, header, body: body.text, bodyComplete }
   }
 
   return {
@@ -104,16 +107,6 @@ function transportOn(ask: (request: HttpRequest, signal: AbortSignal) => Promise
       }
     },
   }
-}
-
-/** Reads the body of an answer. @throws the error of a body that breaks off, if the answer is a success */
-async function readAnswer({ header, pieces, status }: Head): Promise<HttpResponse> {
-  const body = new BoundedBytes(maxBodyBytes)
-  const reading = body.addAll(pieces)
-  const bodyComplete = isSuccess(status)
-    ? await reading
-    : (await settlesWithin(errorBodyMs, reading)) && (await reading.catch(() => false))
-  return { status, header, body: body.text, bodyComplete }
 }
 
 /** The body as a stream if it is one, which can be limited. */
