@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { tracingChannel } from 'node:diagnostics_channel'
 import { DeliveryReceiver, sampleDelivery } from 'notification-subscriber/webhooks'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
-import { failureOf } from '../support/failure.js'
+import { failureOf, refused } from '../support/failure.js'
 import { type FakeService, fakeService, subscription } from '../support/fake-service.js'
 import { expectNoSecretIn } from '../support/secrets.js'
 
@@ -38,6 +38,13 @@ test('a create: its method, its requests after the token, and the last status; n
   await service.client({ retry: { baseDelayMs: 0 } }).createSubscription(subscription)
   expect(contexts('call')).toEqual([{ method: 'createSubscription', attempts: 3, status: 201 }])
   expect(contexts('token')).toEqual([{ status: 200 }])
+})
+
+test('a call whose last request got no answer has no status, although one before had', async () => {
+  service.onCall = (_call, count) => (count === 1 ? new Response('', { status: 503 }) : refused())
+  await failureOf(service.client({ retry: { baseDelayMs: 0, maxAttempts: 2 } }).unsubscribe(7))
+  const error = expect.objectContaining({ code: 'CONNECTION' })
+  expect(contexts('call')).toEqual([{ method: 'unsubscribe', attempts: 2, error }])
 })
 
 test('refused input: no request, and the error', async () => {
