@@ -49,6 +49,13 @@ describe('tokenCache', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
+  test('a token that has expired on arrival is not stored: Redis refuses a time to live of nothing', async () => {
+    service.onToken = () => tokenAnswer('token', 0)
+    expect(await clientWith(store).getAccessToken()).toBe('token')
+    await vi.advanceTimersByTimeAsync(0)
+    expect(store.entries.size).toBe(0)
+  })
+
   test('an adopted token is used to its end and never past it', async () => {
     await clientWith(store).getAccessToken()
     await vi.advanceTimersByTimeAsync(1_800_000)

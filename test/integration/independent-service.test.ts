@@ -104,34 +104,24 @@ function outcomesIn(steps: readonly PrintedStep[]): Partial<Record<string, strin
 const usernames = ['alice', 'bob', 'carol']
 
 /** Processes of one keeper, one after the other. */
-class Keepers {
-  readonly gaps: KeeperGap[] = []
-  readonly #store = new Map()
-  readonly #service: IndependentService
-  readonly #client: NotificationClient
-  readonly #callbackUrl: string
-
-  constructor(service: IndependentService, client: NotificationClient, path: string) {
-    this.#service = service
-    this.#client = client
-    this.#callbackUrl = `${nowhere}/${path}`
-  }
-
-  start(): SubscriptionKeeper {
-    return new SubscriptionKeeper({
-      ...{ client: this.#client, store: this.#store, usernames, name: 'team' },
-      notificationTypes: ['behavioral'],
-      callbackUrl: this.#callbackUrl,
-      parameters: { token },
-      onGap: (gap) => this.gaps.push(gap),
-      onProblem: () => {},
-      logger: false,
-    })
-  }
-
-  async subscriptions() {
-    const all = await this.#service.subscriptions()
-    return all.filter(({ callbackUrl }) => callbackUrl === this.#callbackUrl)
+function keepersOf(service: IndependentService, client: NotificationClient, path: string) {
+  const gaps: KeeperGap[] = []
+  const store = new Map()
+  const url = `${nowhere}/${path}`
+  return {
+    gaps,
+    start: () =>
+      new SubscriptionKeeper({
+        ...{ client, store, usernames, name: 'team' },
+        notificationTypes: ['behavioral'],
+        callbackUrl: url,
+        parameters: { token },
+        onGap: (gap) => gaps.push(gap),
+        onProblem: () => {},
+        logger: false,
+      }),
+    subscriptions: async () =>
+      (await service.subscriptions()).filter(({ callbackUrl }) => callbackUrl === url),
   }
 }
 
@@ -229,7 +219,7 @@ describe.concurrent.each(variants)('$name', (variant) => {
 
   describe.sequential('keeper', () => {
     test('subscribes, and restores what has ended', async () => {
-      const keepers = new Keepers(service, client, 'restores')
+      const keepers = keepersOf(service, client, 'restores')
       await using keeper = keepers.start()
       expect(await keeper.sweep()).toMatchObject({ created: 3, active: 3, failed: [] })
       const [ended, ...others] = await keepers.subscriptions()
@@ -244,7 +234,7 @@ describe.concurrent.each(variants)('$name', (variant) => {
     // Only an id that the service gave just now shows that a 404 is about the route: it costs a replacement.
     const replaced = wrongRoutes?.status === 404 ? 1 : 0
     test(`replaces ${replaced} after a restart`, async () => {
-      const keepers = new Keepers(service, client, 'restart')
+      const keepers = keepersOf(service, client, 'restart')
       await using first = keepers.start()
       await first.sweep()
       await first.stop()
@@ -260,7 +250,7 @@ describe.concurrent.each(variants)('$name', (variant) => {
     })
 
     test('unsubscribes all, or counts nothing as removed', async () => {
-      const keepers = new Keepers(service, client, 'all')
+      const keepers = keepersOf(service, client, 'all')
       await using keeper = keepers.start()
       await keeper.sweep()
       const report = await keeper.unsubscribeAll()

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { open as openLmdb } from 'lmdb'
 import { DeliverySpool } from '../../../dist/spool/index.js'
-import { deliveryOf } from '../deliveries.js'
+import { deliveryOf } from '../../webhooks/deliveries.js'
 import { serve } from '../processes.js'
 import type { AnswerTimes } from './callback-load.js'
 
@@ -32,9 +32,8 @@ process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 const never = () => new Promise<never>(() => {})
 const text = 'x'.repeat(800)
 
-function deliveryOf1Kb(id: number): object {
-  const delivery = deliveryOf(id)
-  return { ...delivery, notification: { ...delivery.notification, type: 'bench', payload: { text } } }
+function deliveryOf1Kb(subscriptionId: number): object {
+  return { ...deliveryOf('bench', { text }), subscriptionId }
 }
 
 const engines: Readonly<Record<string, (path: string, deliver: Deliver) => Promise<Spool>>> = {

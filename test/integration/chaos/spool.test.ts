@@ -2,17 +2,17 @@
  * The whole way of a notification on real processes, while each of them is killed or stopped at random moments: load ->
  * receiver with spool -> Redis -> two workers. The programs are the examples, to the letter.
  */
-
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { freePort } from '../../support/listen.js'
 import { Random } from '../../support/random.js'
 import { seed } from '../../support/random-runs.js'
 import { RedisServer } from '../../support/redis-server.js'
+import { RunningProgram } from '../../support/running-program.js'
 import { temporaryFolder } from '../../support/temporary-folder.js'
-import { Load } from './support/load.js'
-import { Program } from './support/program.js'
+import { Load } from './load.js'
 
 const token = 'chaos'
 const connections = 32
@@ -24,40 +24,40 @@ interface Disturbance {
   endedAt: number
 }
 
-/** Two workers, and what they did: for each id when. */
-class Workers implements AsyncDisposable {
-  readonly programs: readonly Program[]
-  readonly doneAt = new Map<string, number[]>()
+/** An example as a process that can be killed, stopped and started again. */
+class Program implements AsyncDisposable {
+  readonly name: string
+  readonly #start: () => RunningProgram
+  #running: RunningProgram | undefined
 
-  constructor(redisUrl: string) {
-    const onLine = (line: string) => {
-      const id = /^Done: (.+)$/.exec(line)?.[1]
-      if (id !== undefined) this.doneAt.set(id, [...(this.doneAt.get(id) ?? []), Date.now()])
-    }
-    const file = 'spool-to-bullmq-worker.mts'
-    this.programs = ['worker 1', 'worker 2'].map(
-      (name) => new Program(name, file, { REDIS_URL: redisUrl }, onLine),
-    )
+  constructor(name: string, file: string, variables: Record<string, string>, onLine: (line: string) => void) {
+    const folder = fileURLToPath(new URL('../../..', import.meta.url))
+    this.name = name
+    this.#start = () =>
+      new RunningProgram(['--import', 'tsx', `examples/${file}`], { folder, variables, onLine })
   }
 
-  async start(): Promise<void> {
-    await Promise.all(this.programs.map((program) => program.start()))
+  /** Resolves when the program has printed its first line. */
+  async restart(): Promise<void> {
+    this.#running = this.#start()
+    await this.#running.line(/^/)
   }
 
-  /** Waits until every id is done, or none has been for four times the lock of a job. */
-  async finish(ids: ReadonlySet<string>): Promise<string[]> {
-    let missing = [...ids]
-    for (let quietMs = 0; missing.length > 0 && quietMs < 40_000; quietMs += 200) {
-      const before = this.doneAt.size
-      await sleep(200)
-      if (this.doneAt.size > before) quietMs = 0
-      missing = missing.filter((id) => !this.doneAt.has(id))
-    }
-    return missing
+  stop(): void {
+    this.#running?.kill('SIGSTOP')
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(this.programs.map((program) => program.kill()))
+  resume(): void {
+    this.#running?.kill('SIGCONT')
+  }
+
+  /** Ends the process at once; resolves when everything that it printed is read. */
+  async kill(): Promise<void> {
+    await this.#running?.[Symbol.asyncDispose]()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.kill()
   }
 }
 
@@ -65,7 +65,17 @@ test('with the spool the work for every answered notification is done, whatever 
   const random = Random.seeded()
   await using folder = await temporaryFolder()
   await using redis = await RedisServer.start({ appendOnly: true })
-  await using workers = new Workers(redis.url)
+  /** When the workers did the work for each id. */
+  const doneAt = new Map<string, number[]>()
+  const [first, second] = ['worker 1', 'worker 2'].map(
+    (name) =>
+      new Program(name, 'spool-to-bullmq-worker.mts', { REDIS_URL: redis.url }, (line) => {
+        const id = /^Done: (.+)$/.exec(line)?.[1]
+        if (id !== undefined) doneAt.set(id, [...(doneAt.get(id) ?? []), Date.now()])
+      }),
+  ) as [Program, Program]
+  await using _first = first
+  await using _second = second
   const port = await freePort()
   const notKept = new Set<string>()
   const env = {
@@ -78,7 +88,7 @@ test('with the spool the work for every answered notification is done, whatever 
     const id = /^Not kept: (\S+)/.exec(line)?.[1]
     if (id !== undefined) notKept.add(id)
   })
-  await Promise.all([receiver.start(), workers.start()])
+  await Promise.all([receiver, first, second].map((program) => program.restart()))
 
   const load = new Load({ port, token, connections, idPrefix: String(seed), pauseMs: 60 })
 
@@ -91,14 +101,13 @@ test('with the spool the work for every answered notification is done, whatever 
     await target[how]()
     await sleep(lastsMs)
     if (how === 'stop') target.resume()
-    else await (target instanceof Program ? target.start() : target.restart())
+    else await target.restart()
     disturbance.endedAt = Date.now()
   }
   const kill = (program: Program) => () => disturb(program, 'kill', random.between(0, 500))
   const stop = (program: Program) => () => disturb(program, 'stop', random.between(300, 1_500))
   const killRedis = () => disturb(redis, 'kill', random.between(0, 3_000))
   const stopRedis = () => disturb(redis, 'stop', random.between(500, 4_000))
-  const [first, second] = workers.programs as [Program, Program]
   const plan = random.shuffled([
     ...[kill(receiver), kill(receiver), kill(receiver), kill(receiver), kill(receiver), kill(receiver)],
     stop(receiver),
@@ -113,11 +122,18 @@ test('with the spool the work for every answered notification is done, whatever 
 
   const { answered, sent } = load
   const promised = new Set([...answered].filter((id) => !notKept.has(id)))
-  const lost = await workers.finish(promised)
-  const twice = [...workers.doneAt].filter(([, times]) => times.length > 1)
+  // Until every id is done, or none has been for four times the lock of a job.
+  let lost = [...promised]
+  for (let quietMs = 0; lost.length > 0 && quietMs < 40_000; quietMs += 200) {
+    const before = doneAt.size
+    await sleep(200)
+    if (doneAt.size > before) quietMs = 0
+    lost = lost.filter((id) => !doneAt.has(id))
+  }
+  const twice = [...doneAt].filter(([, times]) => times.length > 1)
   console.log(
     `${sent} sent, ${answered.size} answered, ${notKept.size} reported as not kept, ` +
-      `${workers.doneAt.size} done, ${twice.length} of them more than once, ${disturbances.length} disturbances`,
+      `${doneAt.size} done, ${twice.length} of them more than once, ${disturbances.length} disturbances`,
   )
   expect(lost).toEqual([])
   // Each disturbance loses at most what was in flight.
