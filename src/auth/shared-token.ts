@@ -21,20 +21,16 @@ const storedTokenSchema = z.lazy(() =>
 
 /** A store that fails never fails a call: it counts as empty. A rejected token stays until the new one is written over it. */
 export class SharedToken {
-  readonly #store: Pick<KeyValueStore, 'get' | 'set'>
-  readonly #key: string
-  readonly #log: Log
-
   /** @param key - equal for two clients only if they would request the same token; contains no secret */
-  constructor(store: Pick<KeyValueStore, 'get' | 'set'>, key: string, log: Log) {
-    this.#store = store
-    this.#key = key
-    this.#log = log
-  }
+  constructor(
+    private readonly store: Pick<KeyValueStore, 'get' | 'set'>,
+    private readonly key: string,
+    private readonly log: Log,
+  ) {}
 
   /** The stored token while it is valid. */
   async read(): Promise<IssuedToken | undefined> {
-    const value = (await this.#guarded('get', () => this.#store.get(this.#key))) ?? ''
+    const value = (await this.#guarded('get', () => this.store.get(this.key))) ?? ''
     if (typeof value !== 'string') this.#warn('get', parsedValue)
     const token = storedTokenSchema.safeParse(parseJson(String(value))).data
     if (token === undefined) return undefined
@@ -51,7 +47,7 @@ export class SharedToken {
     // Redis refuses a fraction of a millisecond.
     const ttlMs = Math.ceil(expiresAt - Date.now())
     const text = JSON.stringify({ accessToken, lifetimeMs, expiresAtMs: expiresAt })
-    void this.#guarded('set', () => this.#store.set(this.#key, text, ttlMs))
+    void this.#guarded('set', () => this.store.set(this.key, text, ttlMs))
   }
 
   /** The result of an operation, or `undefined` if the store fails. */
@@ -66,6 +62,6 @@ export class SharedToken {
   }
 
   #warn(operation: 'get' | 'set', reason: string): void {
-    this.#log('warn', { event: 'token-cache.failed', operation, reason }, 'Token cache failed')
+    this.log('warn', { event: 'token-cache.failed', operation, reason }, 'Token cache failed')
   }
 }

@@ -25,10 +25,7 @@ export interface TimeoutReason {
  * Not an AbortSignal: measured with undici on loopback, an AbortSignal for each call costs a fifth of the throughput.
  */
 export class Deadline {
-  readonly timeoutMs: number
   readonly endsFrom: number
-  readonly #signal: AbortSignal | undefined
-  readonly #timeoutError: (waiting: Waiting | undefined) => TimeoutError
   readonly #timer: NodeJS.Timeout
   #waiting: Waiting | undefined
   #aborted = false
@@ -36,15 +33,12 @@ export class Deadline {
 
   /** @throws the reason of a signal that is aborted already */
   constructor(
-    timeoutMs: number,
-    signal: AbortSignal | undefined,
-    timeoutError: (waiting: Waiting | undefined) => TimeoutError,
+    readonly timeoutMs: number,
+    private readonly signal: AbortSignal | undefined,
+    private readonly timeoutError: (waiting: Waiting | undefined) => TimeoutError,
   ) {
     signal?.throwIfAborted()
-    this.timeoutMs = timeoutMs
     this.endsFrom = performance.now() + timeoutMs
-    this.#signal = signal
-    this.#timeoutError = timeoutError
     this.#timer = setTimeout(() => this.#timeOut(), timeoutMs)
     if (signal === undefined) return
     allowManyListeners(signal)
@@ -97,14 +91,14 @@ export class Deadline {
   /** Ends the call: nothing aborts this deadline any more. */
   end(): void {
     clearTimeout(this.#timer)
-    this.#signal?.removeEventListener('abort', this.#followSignal)
+    this.signal?.removeEventListener('abort', this.#followSignal)
   }
 
   #timeOut(): void {
-    this.#abort(() => this.#timeoutError(this.#waiting))
+    this.#abort(() => this.timeoutError(this.#waiting))
   }
 
-  readonly #followSignal = () => this.#abort(() => this.#signal?.reason)
+  readonly #followSignal = () => this.#abort(() => this.signal?.reason)
 
   #abort(reason: () => unknown): void {
     if (this.#aborted) return

@@ -105,13 +105,11 @@ class RunningCall {
   /** The last attempt's failure, if another attempt follows. */
   lastFailure: NotificationError | undefined
   readonly #beganSince = performance.now()
-  readonly #settings: CallSettings
   /** Also of earlier attempts: a server may repeat them later. */
   readonly #sentSecrets = new Set<string>()
   #address: Address | undefined
 
-  constructor(settings: CallSettings) {
-    this.#settings = settings
+  constructor(private readonly settings: CallSettings) {
     const { method, signal, timeoutMs } = settings
     this.method = method
     this.deadline = new Deadline(timeoutMs, signal, (waiting) => this.#timeoutError(waiting))
@@ -124,7 +122,7 @@ class RunningCall {
    * @throws `ConnectionError` when the last attempt got no answer, what the authorizer throws, or the deadline's reason
    */
   async send(request: UnauthorizedRequest, errorOf: (answer: Answer) => NotificationError): Promise<Answer> {
-    const { authorizer, log, retry } = this.#settings
+    const { authorizer, log, retry } = this.settings
     const { address, isRepeatable, method } = request
     const url = address.shown
     this.#address = address
@@ -166,7 +164,7 @@ class RunningCall {
     request: UnauthorizedRequest,
     authorization: Authorization,
   ): Promise<{ outcome: Answer | ConnectionError; sentWith: Authorization }> {
-    const { authorizer, connections } = this.#settings
+    const { authorizer, connections } = this.settings
     if (connections === undefined) {
       return { outcome: await this.#exchange(request, authorization), sentWith: authorization }
     }
@@ -181,7 +179,7 @@ class RunningCall {
     request: UnauthorizedRequest,
     authorization: Authorization,
   ): Promise<Answer | ConnectionError> {
-    const { log, transport } = this.#settings
+    const { log, transport } = this.settings
     const { address, method } = request
     const body = authorization.body ?? request.body
     this.attempts += 1
@@ -224,7 +222,7 @@ class RunningCall {
 
   /** Errors of the caller's `onResponse` are logged: they must not hide the call's result. */
   #report(last: Answer): void {
-    const { log, onResponse, method } = this.#settings
+    const { log, onResponse, method } = this.settings
     const durationMs = Math.round(performance.now() - this.#beganSince)
     void callLogged(log, { event: 'on-response.failed', method }, 'onResponse failed', () =>
       onResponse?.({ status: last.status, requestId: last.requestId, attempts: this.attempts, durationMs }),
@@ -233,7 +231,7 @@ class RunningCall {
 
   /** @param waiting - `undefined` if our own work kept the process busy: the next request was not sent */
   #timeoutError(waiting: Waiting | undefined): TimeoutError {
-    const { method, transport } = this.#settings
+    const { method, transport } = this.settings
     const { timeoutMs } = this.deadline
     const phase = waiting?.phase ?? 'connection'
     const reason = waiting?.timeoutReason?.() ?? {

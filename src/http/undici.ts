@@ -167,8 +167,6 @@ type ResponseHeaders = Parameters<NonNullable<Dispatcher.DispatchHandler['onResp
  */
 class ResponseHandler implements Dispatcher.DispatchHandler, Waiting {
   phase: 'connection' | 'answer' = 'connection'
-  readonly #deadline: Deadline
-  readonly #resolve: (outcome: HttpResponse | NoResponse) => void
   readonly #body = new BoundedBytes(maxBodyBytes)
   #controller: Dispatcher.DispatchController | undefined
   /** 0 until the head of the answer has arrived. */
@@ -177,14 +175,15 @@ class ResponseHandler implements Dispatcher.DispatchHandler, Waiting {
   #bodyTimer: NodeJS.Timeout | undefined
   #hasEnded = false
 
-  constructor(deadline: Deadline, resolve: (outcome: HttpResponse | NoResponse) => void) {
-    this.#deadline = deadline
-    this.#resolve = resolve
+  constructor(
+    private readonly deadline: Deadline,
+    private readonly resolve: (outcome: HttpResponse | NoResponse) => void,
+  ) {
     deadline.setWaiting(this)
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#deadline.checkClock()
+    this.deadline.checkClock()
     if (this.#hasEnded) {
       controller.abort(abandoned)
       return
@@ -218,7 +217,7 @@ class ResponseHandler implements Dispatcher.DispatchHandler, Waiting {
   }
 
   abandon(): void {
-    this.#stop({ error: this.#deadline.reason, requestSent: this.phase === 'answer' })
+    this.#stop({ error: this.deadline.reason, requestSent: this.phase === 'answer' })
   }
 
   /** The answer with the part of the body that has arrived. */
@@ -238,8 +237,8 @@ class ResponseHandler implements Dispatcher.DispatchHandler, Waiting {
     if (this.#hasEnded) return
     this.#hasEnded = true
     clearTimeout(this.#bodyTimer)
-    this.#deadline.setWaiting(undefined)
-    this.#resolve(outcome)
+    this.deadline.setWaiting(undefined)
+    this.resolve(outcome)
   }
 }
 

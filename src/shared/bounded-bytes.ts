@@ -2,17 +2,14 @@ const nothing = new Uint8Array()
 
 /** Collects a body that arrives in pieces, up to a size. Most bodies are one piece, which is not copied. */
 export class BoundedBytes {
-  readonly #maxBytes: number
   #buffer: Uint8Array = nothing
   #size = 0
 
-  constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes
-  }
+  constructor(private readonly maxBytes: number) {}
 
   /** Adds a piece, and returns whether all of it fits; otherwise its beginning is kept. */
   add(piece: Uint8Array): boolean {
-    const free = this.#maxBytes - this.#size
+    const free = this.maxBytes - this.#size
     if (piece.byteLength > free) {
       this.add(piece.subarray(0, free))
       return false
@@ -46,7 +43,7 @@ export class BoundedBytes {
 
   /** Doubles the buffer: otherwise each byte of a slow sender could cost a new buffer. */
   #growFor(size: number): void {
-    const grown = new Uint8Array(Math.min(size * 2, this.#maxBytes))
+    const grown = new Uint8Array(Math.min(size * 2, this.maxBytes))
     grown.set(this.#buffer)
     this.#buffer = grown
   }
