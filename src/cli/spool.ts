@@ -56,6 +56,11 @@ async function readSpool(path: string) {
   const names = await readdir(path).catch((error) => {
     throw new UsageError(`The folder ${path} cannot be read: ${messageOf(error)}`)
   })
+  if (names.length > 0 && names.every((name) => parseName(name) === 'unknown')) {
+    throw new UsageError(
+      `${path} holds no spool, but ${names[0]}: name the folder that the app gives its spool`,
+    )
+  }
   const received: number[] = []
   const letters: DeadLetter[] = []
   const damaged: string[] = []
