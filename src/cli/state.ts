@@ -15,7 +15,7 @@ const stateSchema = z.object({
   tls: z.object({ key: z.string(), cert: z.string() }),
   ca: z.string(),
   /** The page of the emulator that uses the folder, or used it last. */
-  pageUrl: z.string(),
+  pageUrl: z.url(),
 })
 
 export type EmulatorState = z.infer<typeof stateSchema>
@@ -57,7 +57,9 @@ export async function saveState(
   state: EmulatorState,
   variables: Readonly<Record<string, string>>,
 ): Promise<boolean> {
-  const lines = Object.entries(variables).map(([name, value]) => `${name}='${value}'\n`)
+  // Node.js takes three kinds of quotes, and no escapes in two of them.
+  const quoted = (value: string) => (value.includes("'") ? `\`${value}\`` : `'${value}'`)
+  const lines = Object.entries(variables).map(([name, value]) => `${name}=${quoted(value)}\n`)
   const texts: Readonly<Record<string, string>> = {
     '.gitignore': '*\n',
     'ca.pem': state.ca,

@@ -1,7 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { call, folderOfTest } from './support.js'
+import { saveState } from '../../src/cli/state.js'
+import { call, folderOfTest, newState } from './support.js'
 
 const url = ['--callback-url', 'https://app.example.com/n']
 const subscription = ['--type', 'behavioral', '--user', 'alice', ...url]
@@ -21,6 +22,7 @@ const mistakes: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['--state', '<folder>'],
     ['--state', 'package.json'],
     ['--state', '<folder>/damaged'],
+    ['--state', '<folder>/moved'],
   ],
   notify: [
     ['--typ', 'y'],
@@ -63,6 +65,7 @@ const mistakes: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['<folder>', 'show'],
     ['<folder>', 'remove', '1'],
     ['<folder>/nowhere'],
+    ['<folder>'],
   ],
 }
 
@@ -79,6 +82,7 @@ test('a call that cannot work is a sentence, the nearest right name, and exit co
   const folder = await folderOfTest()
   await mkdir(join(folder, 'damaged'))
   await writeFile(join(folder, 'damaged/state.json'), '{}')
+  await saveState(join(folder, 'moved'), { ...newState(), pageUrl: 'none' }, {})
   const sentences: string[] = []
   for (const [name, calls] of Object.entries(mistakes)) {
     for (const args of calls) {

@@ -1,6 +1,7 @@
 /** The folder of an emulator, as one start leaves it and the next one finds it. */
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { parseEnv } from 'node:util'
 import { expect, test, vi } from 'vitest'
 import { type EmulatorState, saveState } from '../../src/cli/state.js'
 import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
@@ -26,6 +27,13 @@ test('a file system that keeps no modes is a warning', async () => {
   fileSystem.keepsModes = false
   expect(await saveState(folder, newState(), {})).toBe(true)
   fileSystem.keepsModes = true
+})
+
+test('Node.js reads the variables as they are, whatever is in the name of the folder', async () => {
+  const folder = join(await folderOfTest(), `it's "$HOME" #1 ü\\n`)
+  const variables = { NOTIFICATION_CA_FILE: join(folder, 'ca.pem'), CALLBACK_TOKEN: 'token' }
+  await saveState(folder, newState(), variables)
+  expect(parseEnv(await readFile(join(folder, 'env'), 'utf8'))).toEqual(variables)
 })
 
 test('a certificate is kept, but not if it is damaged or in its last month, and not for another host', async () => {
