@@ -5,12 +5,13 @@ import pLimit from 'p-limit'
 import { Agent, request } from 'undici'
 import { TimeoutError } from '../errors.js'
 import { loopbackHost } from '../shared/addresses.js'
+import { BoundedBytes } from '../shared/bounded-bytes.js'
 import { isSuccess } from '../shared/statuses.js'
 import { messageOf } from '../shared/text.js'
 import { beginningOf, type RecordedCallback } from './activity.js'
 import type { CallbackFault } from './faults.js'
 import type { OutgoingNotification } from './notification.js'
-import type { EmulatorParts } from './service/service.js'
+import { type EmulatorParts, maxBodyBytes } from './service/service.js'
 import { injectedFault, notInTls } from './words.js'
 
 /** The outcome of one callback. */
@@ -111,7 +112,10 @@ export class Callbacks {
       const sent = { method: 'POST', headers, body } as const
       const response = await request(callbackUrl, { ...sent, dispatcher: this.#agent, signal })
       // To its end: a body that breaks off or never ends is a failure.
-      const answer = { headers: flat(response.headers), ...beginningOf(await response.body.text()) }
+      const received = new BoundedBytes(maxBodyBytes)
+      const isComplete = await received.addAll(response.body)
+      if (!isComplete) return { error: new Error(`The body of the answer is over ${maxBodyBytes} bytes`) }
+      const answer = { headers: flat(response.headers), ...beginningOf(received.text) }
       if (fault !== undefined && 'delayMs' in fault) {
         await sleep(fault.delayMs, undefined, { signal }).catch(() => signal.throwIfAborted())
       }

@@ -74,38 +74,40 @@ describe('who is notified (docs/service.md, Delivery)', () => {
 
 describe('failed callbacks (docs/service.md, States)', () => {
   const late = 'The callback was not answered within 1000 ms'
-  const failures: [string, Reaction, string | RegExp][] = [
-    ['an answer of 500', 500, 'The callback was answered with status 500'],
-    ['a redirect, which is not followed', { redirectTo: '/elsewhere' }, /answered with status 307$/],
+  const failures: [string, Reaction, string | RegExp, status?: number][] = [
+    ['an answer of 500', 500, 'The callback was answered with status 500', 500],
+    ['a redirect, which is not followed', { redirectTo: '/elsewhere' }, /answered with status 307$/, 307],
     ['a broken connection', 'break', /closed|reset|disconnected/],
     ['no answer in time', 'hang', late],
     ['an answer that breaks off', 'cut', /closed|terminated|aborted/],
     ['an answer that never ends', 'endless', late],
+    ['an answer of more than 1 MiB', { status: 200, body: 'x'.repeat(1_048_577) }, /over 1048576 bytes$/],
   ]
   // At the same time: some of them wait for the time limit.
-  test.concurrent.each(failures)('%s is a failure and is not retried', async (_, reaction, message) => {
-    const timesOut = message === late
-    await using emulator = await startEmulator({ callbackTimeoutMs: timesOut ? 1_000 : 10_000 })
-    await using receiver = await Receiver.start(emulator)
-    await created(emulator, { url: receiver.url })
-    receiver.reactions.push(reaction)
-    const [result] = await emulator.notify(lowEnergy)
-    expect(result?.error?.message).toMatch(message)
-    expect(result?.error instanceof TimeoutError).toBe(timesOut)
-    if (result?.error instanceof TimeoutError) expect(result.error.timeoutMs).toBe(1_000)
-    expect(result?.status).toBe(
-      typeof reaction === 'object' ? 307 : typeof reaction === 'number' ? reaction : undefined,
-    )
-    expect(result?.subscriptionEnded).toBe(false)
-    expect(emulator.subscriptions).toMatchObject([{ consecutiveFailures: 1 }])
-    // The next one gets through: what was received in between would have been a retry.
-    await emulator.notify({ ...lowEnergy, id: 'next' })
-    expect(receiver.callbacks).toHaveLength(2)
-    expect(receiver.callbacks[1]).toMatchObject({
-      path: '/callbacks',
-      body: { notification: { id: 'next' } },
-    })
-  })
+  test.concurrent.each(failures)(
+    '%s is a failure and is not retried',
+    async (_, reaction, message, status) => {
+      const timesOut = message === late
+      await using emulator = await startEmulator({ callbackTimeoutMs: timesOut ? 1_000 : 10_000 })
+      await using receiver = await Receiver.start(emulator)
+      await created(emulator, { url: receiver.url })
+      receiver.reactions.push(reaction)
+      const [result] = await emulator.notify(lowEnergy)
+      expect(result?.error?.message).toMatch(message)
+      expect(result?.error instanceof TimeoutError).toBe(timesOut)
+      if (result?.error instanceof TimeoutError) expect(result.error.timeoutMs).toBe(1_000)
+      expect(result?.status).toBe(status)
+      expect(result?.subscriptionEnded).toBe(false)
+      expect(emulator.subscriptions).toMatchObject([{ consecutiveFailures: 1 }])
+      // The next one gets through: what was received in between would have been a retry.
+      await emulator.notify({ ...lowEnergy, id: 'next' })
+      expect(receiver.callbacks).toHaveLength(2)
+      expect(receiver.callbacks[1]).toMatchObject({
+        path: '/callbacks',
+        body: { notification: { id: 'next' } },
+      })
+    },
+  )
 
   test('a port without a listener and an untrusted certificate are failures', async () => {
     await using emulator = await startEmulator()
