@@ -37,7 +37,7 @@ export function pageOf(host: PageHost, query: URLSearchParams): Html {
   )
   const faults = host.faults.list()
   const rows = subscriptionRows(host, q)
-  const chosen = rows[state as keyof typeof states] ?? []
+  const chosen = rows.get(state) ?? []
   const opened = openedOf(view)
   const tab = (name: string, value: string, chosen: string, label: unknown) =>
     html`<a class="tab" href="${view.linkTo({ [name]: value })}" aria-current="${String(value === chosen)}">${label}</a>`
@@ -72,7 +72,7 @@ export function pageOf(host: PageHost, query: URLSearchParams): Html {
   <section class="pane" aria-label="Subscriptions" id="rail" data-live data-open="${String(open === 'subscriptions')}">
     <div class="pane-head">
       <h2>Subscriptions</h2>
-      <div class="tabs">${Object.entries(states).map(([value, name]) => tab('state', value, state, `${name} ${rows[value as keyof typeof states].length}`))}</div>
+      <div class="tabs">${Object.entries(states).map(([value, name]) => tab('state', value, state, `${name} ${rows.get(value)?.length}`))}</div>
     </div>
     <ol class="list" id="subscriptions">
       ${chosen.slice(0, shownRows).map((row) => subscriptionRow(row, view))}
@@ -110,5 +110,6 @@ function subscriptionRows({ store, activity }: PageHost, q: string) {
     matching(rows, q, ({ subscription }) => subscriptionText(subscription)).toReversed()
   const active = found(store.list().map((subscription) => ({ subscription })))
   const failing = active.filter(({ subscription }) => subscription.consecutiveFailures > 0)
-  return { '': active, failing, ended: found(activity.events.filter((event) => event.kind === 'ended')) }
+  const ended = found(activity.events.filter((event) => event.kind === 'ended'))
+  return new Map(Object.entries({ '': active, failing, ended }))
 }

@@ -43,14 +43,16 @@ export class Secrets {
     return `${before}?${pairs.join('&')}`
   }
 
-  /** The fields of a body, if it is a form or a JSON object. */
+  /** The fields of a body, if it is JSON, whatever its headers say, or a form. */
   fields(headers: Pairs, body: string): Pairs | undefined {
-    if (/^application\/x-www-form-urlencoded\b/i.test(headers['content-type'] ?? '')) {
-      return this.pairs(Object.fromEntries(new URLSearchParams(body)))
-    }
     const json = parseJson(body)
-    if (json === null || typeof json !== 'object' || Array.isArray(json)) return undefined
-    return this.pairs(Object.fromEntries(Object.entries(json).map(([name, value]) => [name, String(value)])))
+    if (json !== null && typeof json === 'object') {
+      return this.pairs(
+        Object.fromEntries(Object.entries(json).map(([name, value]) => [name, String(value)])),
+      )
+    }
+    const isForm = /^application\/x-www-form-urlencoded\b/i.test(headers['content-type'] ?? '')
+    return isForm ? this.pairs(Object.fromEntries(new URLSearchParams(body))) : undefined
   }
 
   /** An answer, without its access token. */

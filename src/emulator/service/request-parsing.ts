@@ -1,6 +1,6 @@
 /** Reads the headers and forms of requests strictly. A `Refusal` explains a wrong request. */
 import { excerpt } from '../../shared/text.js'
-import { decodeFormComponent } from '../../shared/validation.js'
+import { decodeFormComponent, parseJson } from '../../shared/validation.js'
 import type { RecordedRequest } from '../activity.js'
 
 /** What is answered at a method and a path, which may have a query, and the place of a variable in braces. */
@@ -66,6 +66,8 @@ export function mediaTypeOf(contentType: string | null): string | undefined {
 export function parseForm(body: string): Map<string, string> {
   const fields = new Map<string, string>()
   const refuse = (reason: string) => invalid(`The form cannot be read: ${reason}`)
+  // `curl --data` says that a body is a form, whatever it is. Named, because its text would count as the name of a field.
+  if (typeof parseJson(body) === 'object') throw refuse('it is JSON')
   if (decodeFormComponent(body) === undefined) throw refuse('it is not percent-encoded UTF-8')
   for (const [name, value] of new URLSearchParams(body)) {
     if (name === '') throw refuse('a field has no name')

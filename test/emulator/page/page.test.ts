@@ -164,7 +164,7 @@ describe('secrets', () => {
     await requestToken(emulator)
     emulator.injectFault('callback', { status: 401 })
     await emulator.notify(lowEnergy)
-    await update(emulator, 1, '{"token":"hush"}', { 'content-type': 'application/json' })
+    await update(emulator, 1, '{"token":"hush"}')
     await send(emulator, 'POST', createPath, { body: 'token=hush' })
     emulator.injectFault('token', { malformedBody: true })
     await requestToken(emulator)
@@ -211,10 +211,12 @@ test('foreign text cannot become markup', async () => {
   emulator.injectFault('callback', { status: 500 })
   await emulator.notify({ type: evil, category: 'behavioral', username: evil, payload: { [evil]: evil } })
   await emulator.fetch(new Request(`${emulator.baseUrl}/?${evil}`, { method: 'POST', body: evil }))
-  const opened = ['', 'event-1', 'event-2', 'event-3', 'event-4', 'subscription-1', 'send', 'send-3', evil]
+  const names = ['subscription-1', 'send', 'send-3', evil, 'constructor']
+  const opened = ['', 'event-1', 'event-2', 'event-3', 'event-4', ...names]
   for (const open of opened) {
-    const query = new URLSearchParams({ open, q: open && evil, [evil]: evil, secrets: 'shown' })
-    expect([open, /<img/.test(await source(query.toString()))]).toEqual([open, false])
+    const query = { open, state: open, show: open, q: open && evil, [evil]: evil, secrets: 'shown' }
+    const page = await source(new URLSearchParams(query).toString())
+    expect([open, /<img/.test(page), page.includes('</html>')]).toEqual([open, false, true])
   }
 })
 
