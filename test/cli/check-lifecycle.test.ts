@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { type Fault, startEmulator } from 'notification-subscriber/emulator'
 import { afterEach, describe, expect, test } from 'vitest'
 import { clientVariables } from '../../src/emulator/words.js'
-import { created } from '../emulator/support.js'
 import { expectPage } from '../support/message-page.js'
 import { bodyMark, checkFixture, shown } from './check-support.js'
 import { start } from './support.js'
@@ -28,15 +27,6 @@ async function lifecycle(env?: Record<string, string>) {
   const { steps } = await fixture.check(flags, env)
   return steps.slice(3)
 }
-
-test('on a service that behaves as documented every step is a tick, and no subscription of others is touched', async () => {
-  const other = await created(fixture.emulator, { url: callbackUrl, types: 'behavioral,call-score' })
-  expect((await lifecycle()).map(({ name, outcome }) => [name, outcome])).toEqual(
-    names.map((name) => [name, 'passed']),
-  )
-  expect(fixture.emulator.subscriptions.map(({ subscriptionId }) => subscriptionId)).toEqual([other])
-  fixture.emulator.endSubscription(other)
-})
 
 /** The faults of the calls before the one that is meant, and its own; the first two creates are those of Authorization. */
 const otherwise: readonly [

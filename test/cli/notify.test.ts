@@ -24,11 +24,11 @@ test('without a flag it sends the documented notification to the first subscribe
   const none = await notify()
   expect(none).toMatchObject({ code: 1, stderr: '' })
   expect(none.stdout).toMatch(/^✘ Nothing was sent: .*\n {2}→ There is no subscription at all/)
-  const id = await created(emulator, { users: 'bob', url: receiver.url })
+  const id = await created(emulator, { users: 'bob', url: `${receiver.url}?key=hush` })
   const { code, stdout, stderr } = await notify()
   expect([code, stderr]).toEqual([0, ''])
   expect(stdout.split('\n')).toEqual([
-    `✔ lowEnergyAgentOpened of bob to subscription ${id} at ${receiver.url}: answered 204`,
+    `✔ lowEnergyAgentOpened of bob to subscription ${id} at ${receiver.url}?…: answered 204`,
     expect.stringContaining(emulator.pageUrl ?? ''),
   ])
   const custom = '--type brandNew --category behavioral --payload {"a":1} --user bob'.split(' ')

@@ -50,7 +50,7 @@ const mistakes: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['--lifecycle', '--username', 'alice'],
     ['--lifecycle', ...url],
   ],
-  token: [['abc']],
+  token: [['abc'], []],
   subscribe: [
     ['--user', 'alice', ...url],
     ['--type', 'cxScoreUpdated,x', '--user', 'alice,alice', '--callback-url', 'http://app.example.com/n'],

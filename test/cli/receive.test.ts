@@ -1,12 +1,12 @@
-import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { startEmulator } from 'notification-subscriber/emulator'
 import { sampleDelivery } from 'notification-subscriber/webhooks'
 import { expect, test } from 'vitest'
+import { saveState } from '../../src/cli/state.js'
 import { clientVariables } from '../../src/emulator/words.js'
 import { serving } from '../support/listen.js'
-import { call, folderOfTest, start } from './support.js'
+import { call, folderOfTest, newState, start } from './support.js'
 
 const env = { CALLBACK_TOKEN: 'hush-hush-hush-hush' }
 
@@ -50,15 +50,9 @@ test('prints who, type and payload of each callback, refuses a wrong secret, and
 test('beside the emulator an operator sees a notification without a program of their own', async () => {
   await using emulator = await startEmulator()
   const folder = await folderOfTest()
-  const file = join(folder, 'env')
-  await writeFile(join(folder, 'ca.pem'), emulator.ca)
   const variables = { ...clientVariables(emulator, join(folder, 'ca.pem')), ...env }
-  await writeFile(
-    file,
-    Object.entries(variables)
-      .map(([name, value]) => `${name}='${value}'\n`)
-      .join(''),
-  )
+  await saveState(folder, { ...newState(), ca: emulator.ca }, variables)
+  const file = join(folder, 'env')
   const running = await start(['receive', '--json', '--port', '0', '--dotenv', file])
   const { url } = JSON.parse(await running.line(/listening/))
   const secret = ['--parameter', 'token=env:CALLBACK_TOKEN', '--dotenv', file]

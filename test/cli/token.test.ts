@@ -59,11 +59,3 @@ test('a token that has expired already fails, except where it is only printed', 
   expect(stderr).toMatch(/expired 60 minutes ago[\s\S]*clock/)
   expect((await token('--print-token')).stdout).toBe(expired)
 })
-
-test('a user name and a password have no token', async () => {
-  const { username, password } = fixture.emulator
-  const env = { NOTIFICATION_USERNAME: username, NOTIFICATION_PASSWORD: password }
-  const { code, stdout, stderr } = await call(['token'], env)
-  expect([code, stdout]).toEqual([2, ''])
-  expect(stderr).toContain('NOTIFICATION_CLIENT_ID')
-})

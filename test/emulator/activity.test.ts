@@ -18,19 +18,6 @@ afterEach(async () => {
 
 const url = 'https://app.example.com/'
 
-/** Sends a request whose answer is held back. The function that it returns breaks the request off. */
-function requestInFlight(emulator: Emulator): () => Promise<void> {
-  emulator.injectFault('create', { delayMs: 1_000_000 })
-  const controller = new AbortController()
-  const { signal } = controller
-  const request = new Request(emulator.baseUrl + createPath, { method: 'POST', signal })
-  const brokenOff = expect(emulator.fetch(request)).rejects.toThrow('enough')
-  return async () => {
-    controller.abort(new Error('enough'))
-    await brokenOff
-  }
-}
-
 describe('callbacks', () => {
   test('are recorded as they were sent, with their answers', async () => {
     const subscriptionId = await created(emulator, { url: receiver.url, fields: { Token: 'hush' } })
@@ -123,11 +110,12 @@ describe('emulator.on', () => {
   test('a request in flight has no duration, and its event comes when it has ended', async () => {
     const listener = vi.fn()
     emulator.on('request', listener)
-    const end = requestInFlight(emulator)
+    emulator.injectFault('create', { delayMs: 200 })
+    const answer = create(emulator)
     await eventually(() => expect(emulator.requests).toHaveLength(1))
     expect(emulator.requests[0]).not.toHaveProperty('durationMs')
     expect(listener).not.toHaveBeenCalled()
-    await end()
+    await answer
     expect(listener).toHaveBeenCalledTimes(1)
   })
 
@@ -152,11 +140,8 @@ describe('emulator.on', () => {
     await created(emulator)
     expect(after).toHaveBeenCalledTimes(1)
     await eventually(() => expect(log).toHaveBeenCalledTimes(2))
-    const fields = log.mock.calls.map(([, logged]) => logged)
-    expect(fields.map(({ err }) => err.message).sort()).toEqual(['rejected', 'thrown'])
-    for (const each of fields) {
-      expect(each).toMatchObject({ event: 'emulator.listener-failed', listener: 'created' })
-    }
+    const fields = { event: 'emulator.listener-failed', listener: 'created' }
+    for (const [, logged] of log.mock.calls) expect(logged).toMatchObject(fields)
     log.mockRestore()
   })
 })

@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { startEmulator } from 'notification-subscriber/emulator'
 import { fetch as undiciFetch } from 'undici'
 import { describe, expect, test } from 'vitest'
-import { ConfigurationError, InvalidRequestError } from '../../src/errors.js'
+import { InvalidRequestError } from '../../src/errors.js'
 import { eventually } from '../support/eventually.js'
 import { createPath } from '../support/routes.js'
 import { accessToken, create, created, lowEnergy, Receiver, send } from './support.js'
@@ -25,18 +25,6 @@ describe('starting', () => {
     }
     // 24 random bytes.
     for (const secret of [first.clientSecret, first.password]) expect(secret).toMatch(/^[\w-]{32}$/)
-  })
-
-  test('refuses a port that is taken', async () => {
-    await using emulator = await startEmulator()
-    const refused = startEmulator({ port: Number(new URL(emulator.baseUrl).port) })
-    await expect(refused).rejects.toBeInstanceOf(ConfigurationError)
-    const { port } = new URL(emulator.baseUrl)
-    await expect(refused).rejects.toMatchObject({
-      message: `The emulator cannot start: \`port\`: ${port} of 127.0.0.1 is taken: choose another, or 0 for any free one.`,
-      issues: [{ path: ['port'] }],
-      cause: { code: 'EADDRINUSE' },
-    })
   })
 
   test.each([

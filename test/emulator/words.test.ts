@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { type InjectedFault, injectedInWords } from '../../src/emulator/faults.js'
 import { durationInWords, isFailed, toneOf } from '../../src/emulator/words.js'
 
 test.each([
@@ -10,28 +9,6 @@ test.each([
   [72 * 3_600_000, '3 days'],
 ])('a duration of %i ms is "%s"', (durationMs, words) => {
   expect(durationInWords(durationMs)).toBe(words)
-})
-
-test.each<[InjectedFault, string]>([
-  [
-    { operation: 'callback', fault: { status: 503 }, times: 2, subscriptionId: 3 },
-    'The next 2 callbacks of subscription 3: status 503',
-  ],
-  [
-    { operation: 'create', fault: { delayMs: 2_000 }, times: Number.POSITIVE_INFINITY },
-    'Every create request: answer 2 s late',
-  ],
-  [
-    { operation: 'token', fault: { reset: 'after-processing' }, times: 1 },
-    'The next token request: answer lost',
-  ],
-  [
-    { operation: 'update', fault: { reset: 'before-processing' }, times: 1 },
-    'The next update request: connection lost at once',
-  ],
-  [{ operation: 'create', fault: { malformedBody: true }, times: 1 }, 'The next create request: broken body'],
-])('an injected fault says which answers fail, and how: %j', (injected, sentence) => {
-  expect(injectedInWords(injected)).toBe(sentence)
 })
 
 test.each([

@@ -20,33 +20,7 @@ async function post(action: string, body: object): Promise<{ status: number; ans
   return { status: response.status, answer }
 }
 
-test('notify answers with a result for each subscription', async () => {
-  await using receiver = await Receiver.start(emulator)
-  const subscriptionId = await created(emulator, { url: `${receiver.url}?key=secret` })
-  expect(
-    await post('notify', { type: 'lowEnergyAgentOpened', username: 'alice', payload: '{"a":1}' }),
-  ).toEqual({
-    status: 200,
-    answer: {
-      type: 'lowEnergyAgentOpened',
-      category: 'behavioral',
-      username: 'alice',
-      results: [{ subscriptionId, callbackUrl: `${receiver.url}?…`, status: 204, subscriptionEnded: false }],
-      subscribed: [],
-      message: 'Answered 204',
-    },
-  })
-  expect(receiver.callbacks[0]?.body).toMatchObject({ notification: { payload: { a: 1 } } })
-})
-
-test('a notification or a fault that cannot be is 400 with its issues', async () => {
-  for (const wrong of [{ type: 'other' }, { type: 'cxScoreUpdated', payload: '{' }]) {
-    const field = 'payload' in wrong ? 'payload' : 'type'
-    expect(await post('notify', { username: 'a', ...wrong })).toMatchObject({
-      status: 400,
-      answer: { issues: [{ path: [field] }] },
-    })
-  }
+test('a fault that cannot be is 400 with its issues', async () => {
   expect(await post('inject', { operation: 'create', fault: '{"status":99}', times: '1' })).toMatchObject({
     status: 400,
     answer: { issues: [{ path: ['fault', 'status'] }] },

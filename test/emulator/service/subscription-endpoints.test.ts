@@ -37,21 +37,6 @@ const refusalOf = ({ status, body }: Answer) => [status, JSON.parse(body)]
 describe('states and transitions (docs/service.md, States)', () => {
   const both: Subscription = { types: 'behavioral,call-score', users: 'alice,bob' }
 
-  test('a subscription that overlaps none is created', async () => {
-    const { status, headers, body } = await create(emulator, { ...both, url })
-    expect(status).toBe(201)
-    expect(headers['content-type']).toBe('application/json')
-    expect(JSON.parse(body)).toEqual({ subscription_id: expect.any(Number) })
-    expect(emulator.subscriptions.at(-1)).toEqual({
-      subscriptionId: JSON.parse(body).subscription_id,
-      notificationTypes: ['behavioral', 'call-score'],
-      usernames: ['alice', 'bob'],
-      callbackUrl: url,
-      parameters: {},
-      consecutiveFailures: 0,
-    })
-  })
-
   test.each([undefined, 'false'])('an identical one with recreateIfExists %s gets 409', async (recreate) => {
     const first = await created(emulator, { ...both, url })
     const refused = await create(emulator, { ...both, url, recreate } as Subscription)
@@ -80,16 +65,6 @@ describe('states and transitions (docs/service.md, States)', () => {
       expect(refusalOf(refused)).toEqual([409, { error: 'partial_overlap', message }])
     }
     expect(ids()).toEqual([first])
-  })
-
-  test('unsubscribing ends it with 204, then with 404, and makes room for another', async () => {
-    const first = await created(emulator, { url })
-    const answer = await unsubscribe(emulator, first)
-    expect([answer.status, answer.body]).toEqual([204, ''])
-    expect(ids()).toEqual([])
-    const message = `There is no active subscription ${first}`
-    expect(refusalOf(await unsubscribe(emulator, first))).toEqual([404, { error: 'not_found', message }])
-    await created(emulator, { url })
   })
 })
 
