@@ -57,9 +57,9 @@ export function parseAuthorization(header: string | null): { isBasic: boolean; v
 
 export const formType = 'application/x-www-form-urlencoded'
 
-/** The media type of a Content-Type; parameters such as a charset do not matter. */
-export function mediaTypeOf(contentType: string | null): string | undefined {
-  return contentType?.split(';', 1)[0]?.trim().toLowerCase()
+/** Whether the body is a form; parameters of the type, such as a charset, do not matter. */
+export function isForm(headers: Headers): boolean {
+  return headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase() === formType
 }
 
 /** @throws `Refusal` (400) for bad percent-encoding, a missing name, or a duplicate name */

@@ -10,7 +10,7 @@ import {
   type Endpoint,
   formType,
   invalid,
-  mediaTypeOf,
+  isForm,
   parseAuthorization,
   parseForm,
   Refusal,
@@ -30,10 +30,10 @@ export function subscriptionEndpoints(
   const unsubscribe = resolvedRoute('unsubscribe', rules.routes?.unsubscribe)
 
   /** Either kind of Authorization will do (docs/service.md, Authentication). */
-  async function authorize({ headers }: ServiceRequest): Promise<void> {
+  function authorize({ headers }: ServiceRequest): void {
     const { isBasic = true, value } = parseAuthorization(headers.get('authorization')) ?? {}
     const { username, password } = rules
-    const accepted = isBasic ? value === `${username}:${password}` : await tokens.accepts(`${value}`)
+    const accepted = isBasic ? value === `${username}:${password}` : tokens.accepts(`${value}`)
     if (accepted) return
     const invalidToken = isBasic ? '' : ', error="invalid_token"'
     const challenge = `Bearer realm="notifications"${invalidToken}, Basic realm="notifications"`
@@ -42,7 +42,7 @@ export function subscriptionEndpoints(
   }
 
   async function answerCreate(request: ServiceRequest): Promise<Response> {
-    await authorize(request)
+    authorize(request)
     requireForm(request)
     const { outcome, subscriptionId } = store.create(readCreateForm(request, rules))
     if (outcome === 'created') {
@@ -58,7 +58,7 @@ export function subscriptionEndpoints(
 
   /** That a success is a 200 without a body is the emulator's choice: no public page says it (docs/service.md, Endpoints). */
   async function answerUpdate(request: ServiceRequest): Promise<Response> {
-    await authorize(request)
+    authorize(request)
     requireForm(request)
     const subscriptionId = idOf(update, request)
     // Checked before the values: an ended subscription is always a 404.
@@ -69,7 +69,7 @@ export function subscriptionEndpoints(
 
   /** The statuses are those of † (docs/service.md, Endpoints). */
   async function answerUnsubscribe(request: ServiceRequest): Promise<Response> {
-    await authorize(request)
+    authorize(request)
     if (request.variable === '') requireForm(request)
     const subscriptionId = idOf(unsubscribe, request)
     if (!store.end(subscriptionId, 'unsubscribed')) throw notFound(subscriptionId)
@@ -84,7 +84,7 @@ export function subscriptionEndpoints(
 }
 
 function requireForm({ headers }: ServiceRequest): void {
-  if (mediaTypeOf(headers.get('content-type')) === formType) return
+  if (isForm(headers)) return
   throw new Refusal(415, `Content-Type must be ${formType}`, 'unsupported_media_type')
 }
 
