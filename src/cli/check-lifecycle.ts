@@ -45,9 +45,9 @@ export async function checkLifecycle(
   }
   let mayExist = false
 
-  const create = async () => {
+  const create = async (wanted: CreateSubscriptionInput) => {
     try {
-      const result = await client.tryCreateSubscription(input, options)
+      const result = await client.tryCreateSubscription(wanted, options)
       if (result.created) id = result.subscriptionId
       mayExist = true
       return result.created
@@ -60,20 +60,18 @@ export async function checkLifecycle(
   const calls: Readonly<Record<string, () => Promise<string>>> = {
     Create: async () =>
       must(
-        (await create()) && status === success,
+        (await create(input)) && status === success,
         `${status}, and ${success} is documented`,
         `${success} with subscription ${id}`,
       ),
-    Duplicate: async () => conflict(await create()),
-    'Overlap with recreateIfExists': async () =>
-      conflict((await client.tryCreateSubscription(overlap, options)).created),
+    Duplicate: async () => conflict(await create(input)),
+    'Overlap with recreateIfExists': async () => conflict(await create(overlap)),
     async Recreate() {
       const replaced = id
-      id = (await client.createSubscription(again, options)).subscriptionId
-      const isNew = id !== replaced && status === success
+      const isNew = (await create(again)) && id !== replaced && status === success
       return must(
         isNew,
-        `${status} with subscription ${id}, and ${success} with a new one is documented`,
+        `${status}, and ${success} with a new subscription is documented`,
         `${success} with subscription ${id}`,
       )
     },
@@ -84,7 +82,7 @@ export async function checkLifecycle(
     async Unsubscribe() {
       await client.unsubscribe(id, { signal })
       // A route that answers 2xx to everything ends nothing.
-      if (await create()) return 'answered as documented: the same subscription can be created again'
+      if (await create(input)) return 'answered as documented: the same subscription can be created again'
       throw new Finding('answered success, but creating it again is a 409: it exists', otherRoute)
     },
   }

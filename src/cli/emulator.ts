@@ -1,6 +1,6 @@
 /** `notification-subscriber emulator`: runs the emulator until a signal ends it. */
 import { randomBytes } from 'node:crypto'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { areReusable } from '../emulator/https/certificate.js'
 import { serverAt } from '../emulator/page/identity.js'
 import { clientVariables } from '../emulator/words.js'
@@ -8,7 +8,7 @@ import { ConfigurationError } from '../errors.js'
 import { type CommandContext, certificatesOf, type SharedFlags, UsageError } from './command.js'
 import { printEvents } from './event-lines.js'
 import { untilInterrupted } from './signals.js'
-import { caFileIn, envFileIn, loadState, saveState } from './state.js'
+import { loadState, saveState } from './state.js'
 
 interface EmulatorFlags extends SharedFlags {
   readonly state: string
@@ -29,7 +29,7 @@ export async function emulate({ terminal }: CommandContext, flags: EmulatorFlags
     )
   }
   const callbackToken = earlier?.callbackToken ?? randomBytes(24).toString('base64url')
-  const [caFile, envFile] = [caFileIn(folder), envFileIn(folder)]
+  const [caFile, envFile] = [resolve(folder, 'ca.pem'), join(folder, 'env')]
   const own = { NOTIFICATION_CA_FILE: caFile, CALLBACK_TOKEN: callbackToken }
   // Loaded late, so that `--help` and a wrong flag do not wait for the emulator. By the package's name, so that the
   // build does not copy the emulator into the command line.

@@ -30,10 +30,8 @@ export function printEvents(emulator: Emulator, terminal: Terminal): void {
     print('created', fieldsOf(subscription), id, `${what} → ${where}`)
   })
   emulator.on('ended', (subscription, reason) => {
-    const id = terminal.paint(
-      reason === 'three-failures' ? 'red' : 'yellow',
-      `${subscription.subscriptionId}`,
-    )
+    const colour = reason === 'three-failures' ? 'red' : 'yellow'
+    const id = terminal.paint(colour, `${subscription.subscriptionId}`)
     print('ended', { ...fieldsOf(subscription), reason }, id, endReasons[reason])
   })
 }
@@ -47,16 +45,9 @@ function outcomeOf(terminal: Terminal, sent: RecordedRequest | RecordedCallback)
 }
 
 /** The values of the parameters are left out, because one of them is the receiver's secret. */
-function fieldsOf(subscription: SubscriptionRecord): object {
-  const { subscriptionId, notificationTypes, usernames, consecutiveFailures } = subscription
-  return {
-    subscriptionId,
-    notificationTypes,
-    usernames,
-    callbackUrl: withoutSecret(subscription.callbackUrl),
-    parameterNames: Object.keys(subscription.parameters),
-    consecutiveFailures,
-  }
+function fieldsOf({ parameters, ...subscription }: SubscriptionRecord): object {
+  const callbackUrl = withoutSecret(subscription.callbackUrl)
+  return { ...subscription, callbackUrl, parameterNames: Object.keys(parameters) }
 }
 
 /** An address on one line, without its query, which may hold a secret. */

@@ -1,6 +1,6 @@
 /** The folder of an emulator: what it keeps for its next start, and the files that an app reads. */
 import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import * as z from 'zod'
 import { messageOf } from '../shared/text.js'
 import { parseJson } from '../shared/validation.js'
@@ -21,9 +21,6 @@ const stateSchema = z.object({
 export type EmulatorState = z.infer<typeof stateSchema>
 
 const fileNames = ['state.json', 'ca.pem', 'env', '.gitignore']
-
-export const caFileIn = (folder: string) => resolve(folder, 'ca.pem')
-export const envFileIn = (folder: string) => join(folder, 'env')
 
 /**
  * What the last start left; `undefined` if the folder is new.
@@ -74,7 +71,7 @@ export async function saveState(
       await writeFile(unfinished, text, { mode: 0o600 })
       await rename(unfinished, join(folder, name))
     }
-    const { mode } = await stat(envFileIn(folder))
+    const { mode } = await stat(join(folder, 'env'))
     return process.platform !== 'win32' && (mode & 0o077) !== 0
   } catch (error) {
     throw new UsageError(`${folder} cannot be written: ${messageOf(error)}. Name another folder with --state`)
