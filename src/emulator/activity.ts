@@ -114,11 +114,9 @@ export class Activity {
   }
 
   subscriptionChanged(change: SubscriptionChange): void {
-    const { kind, subscription } = change
-    if (kind === 'ended') this.#add({ ...change, at: Date.now() })
+    if (change.kind === 'ended') this.#add({ ...change, at: Date.now() })
     else this.changed()
-    if (kind === 'created') this.#emitter.emit(kind, subscription)
-    if (kind === 'ended') this.#emitter.emit(kind, subscription, change.reason)
+    this.#emitter.emit(change.kind, change.subscription, 'reason' in change && change.reason)
   }
 
   /** An event, an active subscription or the injected faults changed. */

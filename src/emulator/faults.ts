@@ -134,16 +134,15 @@ const callbackStatus = z.strictObject({
 
 function schemaFor(operation: unknown, fault: unknown) {
   const isCallback = operation === 'callback'
-  const { malformedBody, ...others } = kinds
-  const callbackKinds = { ...others, status: callbackStatus }
-  // The answer to unsubscribe has no body.
-  const requestKinds = operation === 'unsubscribe' ? others : kinds
+  const { malformedBody, ...withoutBody } = kinds
+  const requestKinds = operation === 'unsubscribe' ? withoutBody : kinds
+  const possible = isCallback ? { ...withoutBody, status: callbackStatus } : requestKinds
   return z.strictObject({
     operation: z.enum(
       ['token', 'create', 'update', 'unsubscribe', 'callback'],
       'must be token, create, update, unsubscribe or callback',
     ),
-    fault: kindOf(fault, isCallback ? callbackKinds : requestKinds),
+    fault: kindOf(fault, possible),
     times,
     subscriptionId: isCallback ? z.int().min(1).optional() : z.undefined('is for callbacks only').optional(),
   })

@@ -59,11 +59,9 @@ export function clock(at: number): string {
   return `${date.toTimeString().slice(0, 8)}.${String(date.getMilliseconds()).padStart(3, '0')}`
 }
 
-export type ClientSetting = 'baseUrl' | 'authUrl' | 'domain' | 'clientId' | 'clientSecret'
-
 /** The environment variables by which a client finds an emulator, in the order of `.env`. */
 export function clientVariables(
-  emulator: Readonly<Record<ClientSetting, string>>,
+  emulator: Readonly<Record<'baseUrl' | 'authUrl' | 'domain' | 'clientId' | 'clientSecret', string>>,
   caFile: string,
 ): Record<string, string> {
   return {
