@@ -1,8 +1,5 @@
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { type Fault, startEmulator } from 'notification-subscriber/emulator'
+import type { Fault } from 'notification-subscriber/emulator'
 import { afterEach, describe, expect, test } from 'vitest'
-import { clientVariables } from '../../src/emulator/words.js'
 import { expectPage } from '../support/message-page.js'
 import { bodyMark, checkFixture, shown } from './check-support.js'
 import { start } from './support.js'
@@ -74,23 +71,6 @@ test('messages about a service that behaves otherwise: the reviewed page; nothin
     .replace(/subscription \d+/g, 'subscription <ID>')
     .replace(/check=\w+/, '<mark>')
   await expectPage('check-lifecycle', messages)
-})
-
-test('the variables of the environment set other routes', async () => {
-  const routes = {
-    unsubscribe: { method: 'POST', path: '/end', idField: 'subscription_id' },
-    update: { path: '/change?id={subscriptionId}' },
-  } as const
-  await using emulator = await startEmulator({ routes })
-  const caFile = join(fixture.folder, 'routes-ca.pem')
-  await writeFile(caFile, emulator.ca)
-  const steps = await lifecycle({
-    ...clientVariables(emulator, caFile),
-    NOTIFICATION_UNSUBSCRIBE_ROUTE: 'POST /end subscription_id',
-    NOTIFICATION_UPDATE_ROUTE: 'PUT /change?id={subscriptionId}',
-  })
-  expect(steps.map(({ outcome }) => outcome)).toEqual(names.map(() => 'passed'))
-  expect(emulator.subscriptions).toEqual([])
 })
 
 describe('interrupted', () => {

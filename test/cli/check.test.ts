@@ -109,17 +109,6 @@ test('everything right is a tick for each step, and no subscription of others is
   expect(emulator.subscriptions.map(({ subscriptionId }) => subscriptionId)).toEqual([other])
 })
 
-test('the variables can come from a file, and the environment goes before it', async () => {
-  const file = join(fixture.folder, 'dot.env')
-  const lines = Object.entries(
-    fixture.environment({ NOTIFICATION_DOMAIN: 'overridden', NOTIFICATION_SCOPE: 'all' }),
-  )
-  await writeFile(file, lines.map(([name, value]) => `${name}='${value}'\n`).join(''))
-  const { steps } = await fixture.check(['--dotenv', file], { NOTIFICATION_DOMAIN: 'emulator' })
-  const message = expect.stringMatching(/auth\/realms\/emulator, azp emulator-client, .*, scope all$/)
-  expect(steps[1]).toMatchObject({ name: 'Token', outcome: 'passed', message })
-})
-
 test('variables that are not set are named, what needs them is not tried, and the exit code is 2', async () => {
   const args = ['check', '--json', '--lifecycle', '--username', 'u', '--callback-url', 'https://a.example/n']
   const { code, stdout, stderr } = await call(args, fixture.environment({ NOTIFICATION_DOMAIN: '' }))

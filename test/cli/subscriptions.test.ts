@@ -48,11 +48,13 @@ test('subscribe prints the ID of a subscription with these types, users and para
   )
 })
 
-test('the variable of a parameter can be in the file of --dotenv, also behind the mark of an editor', async () => {
+test('variables can be in the file of --dotenv, also behind the mark of an editor; the environment goes before it', async () => {
   const file = join(fixture.folder, 'parameter.env')
-  await writeFile(file, '\ufeffRECEIVER_TOKEN=hush-of-dotenv\n')
-  await run('subscribe', [...flags, '--dotenv', file, '--parameter', 'token=env:RECEIVER_TOKEN'])
-  expect(fixture.emulator.subscriptions).toMatchObject([{ parameters: { token: 'hush-of-dotenv' } }])
+  await writeFile(file, '\ufeffRECEIVER_TOKEN=hush-of-dotenv\nCALLBACK_TOKEN=hush-too\n')
+  const parameters = ['--parameter', 'token=env:RECEIVER_TOKEN', '--parameter', 'other=env:CALLBACK_TOKEN']
+  await run('subscribe', [...flags, '--dotenv', file, ...parameters])
+  const values = { token: 'hush-of-dotenv', other: 'hush-of-a-variable' }
+  expect(fixture.emulator.subscriptions).toMatchObject([{ parameters: values }])
 })
 
 test('subscribe says that callbacks without a parameter carry no secret, and hides the query of the address', async () => {
