@@ -4,6 +4,7 @@
  */
 import { pbkdf2, randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
+import pLimit from 'p-limit'
 import pMemoize from 'p-memoize'
 import * as z from 'zod'
 import type { AssociatedValues, UpdateSubscriptionParametersInput } from '../subscriptions/schemas.js'
@@ -22,6 +23,9 @@ const storedSchema = z.object({
   hash: z.string(),
 })
 const storeKey = 'configuration'
+
+/** Names are looked up and files written by the same four threads: a start of many keepers must leave some of them. */
+const limitHashes = pLimit(2)
 
 export class Configuration {
   readonly spec: Spec
@@ -93,7 +97,7 @@ export class Configuration {
     const sorted = (each: AssociatedValues = {}) => Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))
     const text = JSON.stringify([salt, this.spec, sorted(parameters), sorted(headers)])
     // Not by scrypt, which a Node.js in FIPS mode refuses. The count is OWASP's for this digest.
-    const hash = await promisify(pbkdf2)(text, salt, 210_000, 32, 'sha512')
+    const hash = await limitHashes(() => promisify(pbkdf2)(text, salt, 210_000, 32, 'sha512'))
     return hash.toString('base64url')
   })
 }

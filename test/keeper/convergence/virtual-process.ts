@@ -212,7 +212,7 @@ export function installVirtualProcesses(): () => void {
   }
 }
 
-/** Takes virtual time instead of real time, and is no secret hash. */
+/** No secret hash, and done at once: the keepers of a real process take turns, which one that is dead would keep. */
 function virtualPbkdf2(...args: unknown[]): void {
   const process = current.getStore()
   if (process === undefined) {
@@ -222,7 +222,7 @@ function virtualPbkdf2(...args: unknown[]): void {
   const [password, salt, , keyLength] = args
   const callback = args.at(-1) as (error: Error | null, derivedKey: Buffer) => void
   const hash = crypto.createHash('sha512').update(String(salt)).update(String(password)).digest()
-  process.receive(60, () => callback(null, hash.subarray(0, Number(keyLength))))
+  callback(null, hash.subarray(0, Number(keyLength)))
 }
 
 export function currentProcess(): VirtualProcess | undefined {
