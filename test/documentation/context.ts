@@ -13,12 +13,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Hono } from 'hono'
 import type { Redis } from 'ioredis'
 import type Koa from 'koa'
-import type {
-  Auth,
-  CreateSubscriptionInput,
-  KeyValueStore,
-  NotificationClient,
-} from 'notification-subscriber'
+import type { Auth, CreateSubscriptionInput, NotificationClient } from 'notification-subscriber'
 import type { Emulator } from 'notification-subscriber/emulator'
 import type { SubscriptionKeeper, SubscriptionKeeperOptions } from 'notification-subscriber/keeper'
 import type { DeliverySpool } from 'notification-subscriber/spool'
@@ -31,11 +26,9 @@ export type { Notification } from 'notification-subscriber/webhooks'
 
 // Of the client.
 export declare const client: NotificationClient
-export declare const baseUrl: string
 export declare const clientId: string
 export declare const clientSecret: string
 export declare const privateKey: KeyObject
-export declare const store: KeyValueStore
 export declare const subscriptionId: number
 export declare const wanted: CreateSubscriptionInput
 export declare const inputs: readonly CreateSubscriptionInput[]
@@ -47,7 +40,6 @@ export declare const body: string
 export declare const current: string
 export declare const token: string
 export declare const secrets: { token: string }
-export declare const accept: (body: unknown) => Promise<void>
 export declare const next: string
 export declare const vault: { read(): Promise<Map<string, { token: string[] }>> }
 export declare const tenants: Map<string, { token: string[] }>

@@ -14,7 +14,12 @@ afterEach(() => {
   vi.restoreAllMocks()
 })
 
-const isRepeat = ([fields]: LogLine) => 'event' in fields && fields.event === 'request.retried'
+/** The waits before repeated requests, as the log has them. */
+const waitsIn = (lines: readonly LogLine[]) =>
+  lines
+    .map(([fields]) => fields as { event: string; delayMs: number })
+    .filter(({ event }) => event === 'request.retried')
+    .map(({ delayMs }) => delayMs)
 
 const reset = () => {
   throw failedFetch(networkError({ code: 'ECONNRESET' }))
@@ -106,7 +111,7 @@ describe('waiting between attempts', () => {
     const { lines, ...logger } = recordingLogger()
     const client = service.client({ retry, logger, timeoutMs: 60_000 })
     for (let round = 0; round < 30; round++) await settled(client.createSubscription(create))
-    const waits = lines.filter(isRepeat).map(([fields]) => (fields as { delayMs: number }).delayMs)
+    const waits = waitsIn(lines)
     expect(waits).toHaveLength(90)
     expect(Math.max(...waits)).toBeLessThanOrEqual(1_500)
     expect(Math.min(...waits)).toBeLessThan(500)
@@ -132,7 +137,7 @@ describe('waiting between attempts', () => {
       service.onCall = answer(503)
       const { lines, ...logger } = recordingLogger()
       await settled(service.client({ retry, logger }).createSubscription(create))
-      return lines.filter(isRepeat).map(([fields]) => (fields as { delayMs: number }).delayMs)
+      return waitsIn(lines)
     }
     expect(await waits()).toEqual([250, 500])
     expect(await waits({})).toEqual([250, 500])
@@ -185,9 +190,7 @@ describe('`retry` of a single call', () => {
     const { lines, ...logger } = recordingLogger()
     const client = service.client({ retry: { maxAttempts: 4, baseDelayMs: 100, maxDelayMs: 300 }, logger })
     await settled(client.createSubscription(create, { retry: { baseDelayMs: 200, maxAttempts: undefined } }))
-    expect(lines.filter(isRepeat).map(([fields]) => (fields as { delayMs: number }).delayMs)).toEqual([
-      100, 150, 150,
-    ])
+    expect(waitsIn(lines)).toEqual([100, 150, 150])
     await settled(client.unsubscribe(1, { retry: { maxAttempts: 2 } }))
     expect(service.calls).toHaveLength(4 + 2)
   })

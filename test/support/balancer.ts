@@ -4,9 +4,6 @@ import { request } from 'node:http'
 import { createServer } from 'node:https'
 import { listen } from './listen.js'
 
-/** How often it asks each process. */
-export const probeEveryMs = 100
-
 export async function startBalancer(tls: { cert: string; key: string }) {
   /** The processes, as `http://127.0.0.1:…`. */
   const origins = new Set<string>()
@@ -18,7 +15,7 @@ export async function startBalancer(tls: { cert: string; key: string }) {
       if (answer?.ok) ready.add(origin)
       else ready.delete(origin)
     }
-  }, probeEveryMs)
+  }, 100)
   const server = createServer(tls, (incoming, outgoing) => {
     const [origin] = ready
     if (origin === undefined) return outgoing.writeHead(503).end()

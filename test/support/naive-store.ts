@@ -9,11 +9,6 @@ interface Entry {
 export class NaiveStore implements RedisStore {
   readonly entries = new Map<string, Entry>()
 
-  get values(): Record<string, string> {
-    const present = [...this.entries].filter(([, { expiresAt }]) => expiresAt > Date.now())
-    return Object.fromEntries(present.map(([key, { value }]) => [key, value]))
-  }
-
   async get(key: string): Promise<string | undefined> {
     return this.#now(key)
   }
