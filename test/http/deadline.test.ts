@@ -80,14 +80,6 @@ test('each names what is missing, and how the last attempt failed: the reviewed 
   await expectPage('timeouts', messages)
 })
 
-test('a create that is not answered in time has an unknown outcome', async () => {
-  vi.useFakeTimers()
-  service.onCall = never
-  const call = service.client({ timeoutMs }).createSubscription(subscription)
-  const [error] = await Promise.all([failureOf(call), vi.advanceTimersByTimeAsync(timeoutMs)])
-  expect(error).toMatchObject({ code: 'OUTCOME_UNKNOWN', cause: { code: 'TIMEOUT', phase: 'answer' } })
-})
-
 test('the phase `backoff` is that of the wait before another attempt', async () => {
   // The monotonic clock stays real: for it no time passes, so that the wait seems to fit into the time that is left.
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })

@@ -16,7 +16,6 @@ const baseUrl = 'https://notifications.example.com'
 const realm = 'acme'
 const plain: RealmClient = { clientId: 'plain', secret: 'c1ient-s3cret' }
 const disabled: RealmClient = { clientId: 'disabled', secret: 'c1ient-s3cret', enabled: false }
-const special: RealmClient = { clientId: 'special', secret: 's3cr:et/+%' }
 
 const tenant: RealmClient = { clientId: 'tenant:app+1', secret: 'secret' }
 
@@ -35,7 +34,7 @@ let keycloak: KeycloakServer
 let dispatcher: Agent
 
 beforeAll(async () => {
-  const clients = [plain, disabled, special, tenant, ...Object.keys(secrets).map(clientWith)]
+  const clients = [plain, disabled, tenant, ...Object.keys(secrets).map(clientWith)]
   keycloak = await KeycloakServer.start(realm, clients)
   dispatcher = new Agent({ connect: { ca: keycloak.ca } })
 }, 600_000)
@@ -81,7 +80,6 @@ test.each([
   ['a wrong secret', plain, { clientSecret: 'wrong' }, 401, 'unauthorized_client', /`clientSecret`/],
   ['an unknown client', { ...plain, clientId: 'nobody' }, {}, 401, 'invalid_client', /`clientId`/],
   ['a disabled client', disabled, {}, 401, 'invalid_client', /`clientId`/],
-  ['a special secret sent raw', special, {}, 400, 'unauthorized_client', /'form-urlencoded'/],
   ['an unknown realm', plain, { domain: 'nowhere' }, 404, 'Realm does not exist', /`authUrl` and `domain`/],
   ['an unknown scope', plain, { scope: 'no-such-scope' }, 400, 'invalid_scope', /`scope`/],
 ])(
