@@ -5,7 +5,7 @@ import { Agent, buildConnector } from 'undici'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { eventually } from '../support/eventually.js'
 import { failureOf, refused } from '../support/failure.js'
-import { baseUrl, type FakeService, fakeService, subscription, tokenUrl } from '../support/fake-service.js'
+import { baseUrl, type FakeService, fakeService, tokenUrl } from '../support/fake-service.js'
 import { serving } from '../support/listen.js'
 import { expectPage } from '../support/message-page.js'
 
