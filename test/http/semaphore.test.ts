@@ -127,7 +127,7 @@ describe('a call that waits for its turn', () => {
   })
 
   test.each(Array.from({ length: 12 }, (_, ticks) => ticks))(
-    'and is aborted %i microtasks after the one before has ended passes its turn on',
+    'is aborted %i microtasks after the call before it has ended: the next call still gets its turn',
     async (ticks) => {
       const semaphore = new Semaphore(1)
       const abort = new AbortController()

@@ -144,24 +144,27 @@ function errorWith(secret: string): Error {
   )
 }
 
-test.each(Object.entries(failures))('%s', async (event, fail) => {
-  const secret = 'p4ssw0rd-of-redis'
-  const { logger, printed } = everyLogger()
-  await fail(errorWith(secret), logger)
-  await eventually(() => expect(eventsOf(logger)).toContain(event))
-  const shown = inspect(logger.lines, { depth: 20, showHidden: true }) + JSON.stringify(logger.lines)
-  expect(shown + JSON.stringify(printed)).not.toContain(secret)
-  // The line still says what failed.
-  const line = logger.lines.find(([fields]) => Object(fields).event === event)
-  expect(JSON.stringify(line)).toContain('failed')
-  expect(JSON.stringify(line)).toContain('WRONGPASS')
-  // No logger loses an event or its error.
-  for (const texts of printed) {
-    const lines = texts.map((each) => JSON.parse(each))
-    expect(lines.filter((each) => !isTrial(each)).map((each) => each.event)).toEqual(eventsOf(logger))
-    expect(JSON.stringify(lines.find((each) => each.event === event).err)).toContain('WRONGPASS')
-  }
-})
+test.each(Object.entries(failures))(
+  '%s has the words of the error, and nothing else of it',
+  async (event, fail) => {
+    const secret = 'p4ssw0rd-of-redis'
+    const { logger, printed } = everyLogger()
+    await fail(errorWith(secret), logger)
+    await eventually(() => expect(eventsOf(logger)).toContain(event))
+    const shown = inspect(logger.lines, { depth: 20, showHidden: true }) + JSON.stringify(logger.lines)
+    expect(shown + JSON.stringify(printed)).not.toContain(secret)
+    // The line still says what failed.
+    const line = logger.lines.find(([fields]) => Object(fields).event === event)
+    expect(JSON.stringify(line)).toContain('failed')
+    expect(JSON.stringify(line)).toContain('WRONGPASS')
+    // No logger loses an event or its error.
+    for (const texts of printed) {
+      const lines = texts.map((each) => JSON.parse(each))
+      expect(lines.filter((each) => !isTrial(each)).map((each) => each.event)).toEqual(eventsOf(logger))
+      expect(JSON.stringify(lines.find((each) => each.event === event).err)).toContain('WRONGPASS')
+    }
+  },
+)
 
 test('nothing but logger.ts writes to a logger or to the console', () => {
   const root = join(import.meta.dirname, '../../src')

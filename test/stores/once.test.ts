@@ -30,7 +30,7 @@ test('a repetition is recognised for `keepMs`', async () => {
   expect(await once(store, 'n-1', () => {})).toBe(true)
 })
 
-test('of calls at the same moment one works, and the others reject until it is done', async () => {
+test('one of several calls at the same moment works, and the others reject until it is done', async () => {
   const store = new NaiveStore()
   const working = deferred<void>()
   const work = vi.fn(() => working.promise)

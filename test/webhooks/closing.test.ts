@@ -126,7 +126,7 @@ test('under load, on 200 connections: no callback that was answered is lost, and
   expect(handled).toBe(statuses.length)
 })
 
-test('of a server for HTTP/2 and HTTP/1 nothing is left: no session, no silent connection, no living process', async () => {
+test('a server for HTTP/2 and HTTP/1 leaves nothing: no session, no silent connection, no living process', async () => {
   await using emulator = await startEmulator()
   const receiver = new DeliveryReceiver({ secrets, logger: false }).onAny(() => {})
   const server = createSecureServer({ ...emulator.tls, allowHTTP1: true }, toNodeHandler(receiver))

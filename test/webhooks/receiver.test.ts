@@ -46,8 +46,8 @@ describe('only requests that cannot come from the service are refused', () => {
   })
 })
 
-describe('of what is answered with 204', () => {
-  test('types and fields that are not known reach handlers, and those of other types do not', async () => {
+describe('a delivery', () => {
+  test('of an unknown type, or with unknown fields, reaches the handlers of its type and of all types', async () => {
     const seen: string[] = []
     const receiver = new DeliveryReceiver({ ...open, onInvalid: () => expect.unreachable() })
       .on<string>('somethingNew', ({ payload }) => seen.push(`on ${Object(payload).a}`))
@@ -62,7 +62,7 @@ describe('of what is answered with 204', () => {
     ])
   })
 
-  test('the test delivery of `check` reaches no handler, and its type or subscription alone does', async () => {
+  test('that `check` sends reaches no handler; one that has only its type or its subscription does', async () => {
     const reached: unknown[] = []
     const receiver = new DeliveryReceiver(open).onAny((_, context) => reached.push(context.subscriptionId))
     for (const [subscriptionId, type] of [
