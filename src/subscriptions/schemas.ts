@@ -4,13 +4,7 @@ import { requestHeaderNames } from '../http/send.js'
 import { deliveredTypeProblem, type NotificationType, notificationTypes } from '../notification-types.js'
 import { callbackUrlProblem } from '../shared/addresses.js'
 import { placeholderProblem } from '../shared/given.js'
-import {
-  framingHeaders,
-  headerName,
-  headerNameRule,
-  headerValue,
-  headerValueRule,
-} from '../shared/headers.js'
+import { framingHeaders, headerNameProblem, headerValueProblem } from '../shared/headers.js'
 import { createFields } from '../shared/routes.js'
 import { invalidRequest, issueFrom, validate } from '../shared/validation.js'
 
@@ -143,8 +137,8 @@ const messageHeaders = [...framingHeaders, 'content-encoding', 'proxy-authentica
 export function associatedFields() {
   const fieldNames = createFields.map((name) => name.toLowerCase())
   const parameters = associatedValuesSchema((name) => {
-    if (fieldNames.includes(name)) return 'it is a field of the request'
-    return messageHeaders.includes(name) ? 'as a header it would break the callback' : undefined
+    if (fieldNames.includes(name)) return 'is reserved: it is a field of the request'
+    return messageHeaders.includes(name) ? 'is reserved: as a header it would break the callback' : undefined
   })
   return { parameters: parameters.optional(), headers: headersSchema().optional() }
 }
@@ -152,12 +146,12 @@ export function associatedFields() {
 export function headersSchema() {
   const names = [...messageHeaders, ...requestHeaderNames]
   return associatedValuesSchema((name) =>
-    names.includes(name) ? 'it is a header of the request' : undefined,
+    names.includes(name) ? 'is reserved: it is a header of the request' : undefined,
   )
 }
 
-/** @param whyReserved - why a name in lower case cannot be used, or `undefined` */
-function associatedValuesSchema(whyReserved: (name: string) => string | undefined) {
+/** @param reservedProblem - of a name in lower case */
+function associatedValuesSchema(reservedProblem: (name: string) => string | undefined) {
   return z
     .record(
       z.string(),
@@ -167,14 +161,15 @@ function associatedValuesSchema(whyReserved: (name: string) => string | undefine
     .check(({ value: values, issues }) => {
       const seen = new Set<string>()
       for (const name of Object.keys(values)) {
-        const add = (message: string) =>
-          issues.push({ code: 'custom', continue: true, input: name, path: [name], message })
         const lowerCase = name.toLowerCase()
-        const reason = whyReserved(lowerCase)
-        if (!headerName.test(name)) add(`cannot be the name of an HTTP header: ${headerNameRule}`)
-        if (reason !== undefined) add(`is reserved: ${reason}`)
-        if (seen.has(lowerCase)) add('is given twice: header names are the same in any case')
+        const twice = seen.has(lowerCase)
+          ? 'is given twice: header names are the same in any case'
+          : undefined
         seen.add(lowerCase)
+        for (const message of [headerNameProblem(name), reservedProblem(lowerCase), twice]) {
+          if (message === undefined) continue
+          issues.push({ code: 'custom', continue: true, input: name, path: [name], message })
+        }
       }
     })
 }
@@ -182,11 +177,7 @@ function associatedValuesSchema(whyReserved: (name: string) => string | undefine
 /** Why a text cannot be the value of a header, or is not meant. */
 function valueProblem(value: string): string | undefined {
   if (value === '') return 'must not be empty: is a variable not set?'
-  const isSendable = headerValue.test(value)
-  return (
-    placeholderProblem(value) ??
-    (isSendable ? undefined : `has a value that cannot be sent as an HTTP header: ${headerValueRule}`)
-  )
+  return placeholderProblem(value) ?? headerValueProblem(value)
 }
 
 /** The most parameters and headers together; more could make a server refuse the callback (docs/receiver.md). */

@@ -2,7 +2,7 @@
 import type { Issue } from '../errors.js'
 import type { Log } from '../logger.js'
 import { placeholderProblem } from '../shared/given.js'
-import { headerName, headerNameRule, headerValue, headerValueRule } from '../shared/headers.js'
+import { headerNameProblem, headerValueProblem } from '../shared/headers.js'
 import { configurationError } from '../shared/validation.js'
 import { type HeadersLike, headerOf, sentHeader } from './headers.js'
 
@@ -88,7 +88,7 @@ export function secretsIssues(secrets: unknown, ...below: string[]): Issue[] {
   const headers = Array.isArray(secrets) || typeof secrets !== 'object' ? [] : Object.entries(Object(secrets))
   if (headers.length === 0) add('must hold accepted values by header name')
   for (const [name, accepted] of headers) {
-    if (!headerName.test(name)) add(`is not a header name: ${headerNameRule}`, name)
+    add(headerNameProblem(name), name)
     if (!Array.isArray(accepted)) add(secretProblem(accepted), name)
     else if (accepted.length === 0) add('has no accepted value', name)
     else for (const [index, value] of accepted.entries()) add(secretProblem(value), name, index)
@@ -107,7 +107,7 @@ function secretProblem(value: unknown): string | undefined {
   if (value === '') return 'is empty (is its environment variable set?)'
   if (placeholderProblem(value) !== undefined || example.test(value))
     return `is a placeholder, which anyone can guess: ${advice}`
-  return headerValue.test(value) ? undefined : `cannot be the value of a header: ${headerValueRule}`
+  return headerValueProblem(value)
 }
 
 /** Logs that the secrets can be guessed: no header has only values of 16 and more characters. */
