@@ -28,8 +28,6 @@ import {
   validOptions,
 } from './options.js'
 
-const defaultTimeoutMs = 30_000
-
 const callChannel = channelFor('call')
 
 /**
@@ -84,7 +82,7 @@ export class NotificationClient implements AsyncDisposable {
     const shared = {
       transport: fetch ? fetchTransport(fetch) : undiciTransport({ ca, dispatcher }),
       retry: retryPolicy(valid.retry, defaultRetryPolicy),
-      timeoutMs: valid.timeoutMs ?? defaultTimeoutMs,
+      timeoutMs: valid.timeoutMs,
       log,
     }
     this.#authorizer = authorizerFor(auth, {

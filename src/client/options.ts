@@ -106,7 +106,7 @@ function optionsSchema(auth: unknown) {
         .optional(),
       dispatcher: objectWith<DispatcherLike>(['request'], 'an undici Dispatcher').optional(),
       fetch: functionFor<FetchLike>('a fetch function').optional(),
-      timeoutMs: timeoutSchema().optional(),
+      timeoutMs: timeoutSchema().default(30_000),
       retry: retrySchema().optional(),
       logger: loggerSchema<Logger | false>().optional(),
       headers: headersSchema().optional(),
