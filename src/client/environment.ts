@@ -49,20 +49,19 @@ export function fromEnvironment<Client>(
   options: Omit<NotificationClientOptions, 'baseUrl' | 'auth'> | undefined,
   env: Environment,
 ): Client {
-  // JavaScript callers may pass anything: a value that is no object has no variables.
-  const given: Environment = Object(env)
-  const problems = [...missingFrom(given), ...contradictionsIn(given), ...misspelledIn(given)]
-  const { ca = certificatesOf(given.NOTIFICATION_CA_FILE, problems), routes, ...rest } = options ?? {}
-  const unsubscribe = routes?.unsubscribe ?? routeOf('unsubscribe', given, problems)
-  const update = routes?.update ?? routeOf('update', given, problems)
-  const auth = authOf(given)
+  const problems = [...missingFrom(env), ...contradictionsIn(env), ...misspelledIn(env)]
+  const { ca = certificatesOf(env.NOTIFICATION_CA_FILE, problems), ...rest } = options ?? {}
+  const routes = {
+    unsubscribe: rest.routes?.unsubscribe ?? routeOf('unsubscribe', env, problems),
+    update: rest.routes?.update ?? routeOf('update', env, problems),
+  }
   try {
     const client = make({
-      baseUrl: given.NOTIFICATION_BASE_URL ?? '',
-      auth,
+      baseUrl: env.NOTIFICATION_BASE_URL ?? '',
+      auth: authOf(env),
       ...rest,
       ca,
-      routes: { ...routes, unsubscribe, update },
+      routes: { ...rest.routes, ...routes },
     })
     if (problems.length === 0) return client
   } catch (error) {
@@ -96,7 +95,7 @@ function contradictionsIn(env: Environment): Issue[] {
 function misspelledIn(env: Environment): Issue[] {
   const names = [...Object.keys(variables), routeVariable('unsubscribe'), routeVariable('update')]
   return names.flatMap((name) => {
-    const value = String(env[name] ?? '')
+    const value = env[name] ?? ''
     // A route holds one space.
     const hasSpace = value.trim() !== value && name in variables
     const message = spellingProblem(value) ?? (hasSpace ? 'must not begin or end with a space' : undefined)
@@ -116,7 +115,7 @@ function routeOf(operation: Operation, env: Environment, problems: Issue[]): Rou
   const variable = routeVariable(operation)
   const text = env[variable]
   if (!text) return undefined
-  const result = routeSchema(operation).safeParse(fieldsOfRoute(String(text)), ownMessages)
+  const result = routeSchema(operation).safeParse(fieldsOfRoute(text), ownMessages)
   if (result.success) return result.data
   const message = `must be written ${routeSpelling}: ${formatIssues(issuesOf(result.error))}`
   problems.push({ path: [variable], message })

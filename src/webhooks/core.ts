@@ -118,7 +118,7 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
       const isPost = String(method).toUpperCase() === 'POST'
       const refused = isPost ? this.#authenticate(headers) : wrongMethod(method)
       const received = refused
-        ? { answer: this.refuse(refused, method) }
+        ? { answer: this.#refuse(refused, method) }
         : await this.#process(context, headers, readBody)
       context.status = received.answer.status
       return received
@@ -127,7 +127,7 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
   }
 
   /** Reports a refusal. Does not wait for `onRefused`: the answer must not depend on it. */
-  refuse(refused: RefusedCallback, method?: unknown): CallbackAnswer {
+  #refuse(refused: RefusedCallback, method?: unknown): CallbackAnswer {
     const { status } = refused
     const { onRefused } = this.#options
     // Load balancers, monitors and browsers test that the route exists.
@@ -155,7 +155,7 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
     if (read === undefined) {
       this.deliveries.end()
       const reason = `the body is larger than ${this.maxBodyBytes} bytes`
-      return { answer: this.refuse({ status: 413, reason }) }
+      return { answer: this.#refuse({ status: 413, reason }) }
     }
     const { fields, handling } = this.#handle(read, headers)
     context.type = fields.type

@@ -127,17 +127,8 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
   handle(request: CallbackRequest, ...others: never[]): Promise<CallbackAnswer> {
     // A response, a context or the environment of a platform; thrown and not rejected, so that every framework reports it.
     if (typeof others[0] === 'object') throw foreignCall('receiver.handle is no route')
-    return this.#answer(request)
-  }
-
-  async #answer(request: CallbackRequest): Promise<CallbackAnswer> {
-    try {
-      const { method, headers, body } = request
-      return (await this.#core.receive(method, headers, () => ({ body }))).answer
-    } catch {
-      // No request, or an object whose getters throw: no framework passes this.
-      return this.#core.refuse({ status: 401, reason: 'the request cannot be read' })
-    }
+    const { method, headers, body } = request
+    return this.#core.receive(method, headers, () => ({ body })).then(({ answer }) => answer)
   }
 
   /**
