@@ -48,7 +48,7 @@ function similarity(one: string, other: string): number {
   const pairs = pairsOf(one)
   const others = pairsOf(other)
   const common = [...pairs].filter((pair) => others.has(pair)).length
-  return (2 * common) / (pairs.size + others.size || 1)
+  return (2 * common) / (pairs.size + others.size)
 }
 
 function pairsOf(text: string): Set<string> {
