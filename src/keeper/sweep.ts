@@ -1,7 +1,7 @@
 /** Counts one sweep: every user is reconciled at least once, if necessary after a wait. */
 import type { Obstacle } from './limiter.js'
 import type { Ending, Outcome } from './reconcile.js'
-import { claimPatienceMs, now, sweepPatienceMs } from './timing.js'
+import { claimPatienceMs, longAgo, now, sweepPatienceMs } from './timing.js'
 import type { SweepProgress, SweepReport } from './types.js'
 import type { User } from './users.js'
 
@@ -78,7 +78,9 @@ export class Sweep {
   }
 
   #fail(user: User, error: unknown): void {
-    if (user.isWanted || user.record !== undefined) this.failed.push({ username: user.username, error })
+    // Who left the roster, and whose record was not read, may be subscribed.
+    const isNothingLeft = !user.isWanted && user.record === undefined && user.readSince > longAgo
+    if (!isNothingLeft) this.failed.push({ username: user.username, error })
     this.#close(user, false)
   }
 

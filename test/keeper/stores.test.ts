@@ -150,6 +150,18 @@ test.each(['failing', 'hanging', 'forgetting'] as const)(
   },
 )
 
+test('unsubscribeAll names the users whose records it could not read, also in a new process', async () => {
+  const world = await settledWorld({ users: 3 })
+  nodeOf(world).process.kill()
+  for (const key of recordKeys(world.store.keys)) world.store.breakKey(key)
+  const node = world.start(undefined, false)
+  const report = await world.settled(node, (keeper) => keeper.unsubscribeAll())
+  expect(report.failed.map(({ username }) => username).sort()).toEqual(agents(3))
+  world.store.repairKeys()
+  const again = await world.settled(node, (keeper) => keeper.unsubscribeAll())
+  expect(again).toMatchObject({ removed: 3, failed: [] })
+})
+
 describe('a store without compareAndSet', () => {
   test('serves one process', async () => {
     const world = await settledWorld({ users: 5, hasCompareAndSet: false })
