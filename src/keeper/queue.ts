@@ -90,15 +90,15 @@ export class Queue {
     this.#inBackground(() => this.processes.leave())
     this.#isWatching = false
     this.#endBlockedSweeps()
-    const ended = Promise.allSettled(this.#working)
-    if (!(await settlesWithin(stopTimeoutMs, ended))) {
-      stopSignal.requests.abort(new Error(unansweredMessage))
-      // What still hangs is a store, a client or a roster of the user.
-      await settlesWithin(stopGraceMs, ended)
-    }
     this.#sweeps.clear()
     this.#stopTicking()
-    if (this.#stopSignal === stopSignal) this.#stopSignal = new StopSignal()
+    // What begins from now on is not stopped.
+    this.#stopSignal = new StopSignal()
+    const ended = Promise.allSettled(this.#working)
+    if (await settlesWithin(stopTimeoutMs, ended)) return
+    stopSignal.requests.abort(new Error(unansweredMessage))
+    // What still hangs is a store, a client or a roster of the user.
+    await settlesWithin(stopGraceMs, ended)
   }
 
   /** Reads configuration and roster, and reconciles every user once. */

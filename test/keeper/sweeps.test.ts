@@ -111,6 +111,24 @@ describe('a keeper on watch', () => {
     expect(statesOf(node)).toEqual({ agent0: 'active', agent1: 'active' })
   })
 
+  test('that is started or swept again before its stop has ended works at once', async () => {
+    const world = worldOf({ users: 3 })
+    world.outage = { kind: 'late', effectAfterMs: 0, answerAfterMs: 9 * second }
+    const node = world.start(undefined, false)
+    const begun = node.process.run(() => node.keeper.sweep())
+    await world.time.advance(second)
+    const stopping = node.process.run(() => node.keeper.stop())
+    world.outage = undefined
+    node.process.run(() => node.keeper.start())
+    const report = await world.settled(node, (keeper) => keeper.sweep())
+    expect(report).toMatchObject({ wanted: 3, active: 3, failed: [] })
+    expect((await begun).failed).toHaveLength(3)
+    await stopping
+    world.end(['agent0'])
+    await world.time.advance(20 * minute)
+    expect(world.causes).toEqual(['agent0 ended'])
+  })
+
   test('has stopped without the answer of a roster that hangs', async () => {
     const world = worldOf({ users: 2 })
     world.rosterMode = 'hanging'
