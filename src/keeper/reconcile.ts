@@ -96,7 +96,10 @@ export class Reconciliation {
 
   async #proceed(): Promise<Ending> {
     const { configuration, user, users } = this
-    if (!user.username.isWellFormed()) return this.#invalid(new Error(surrogateMessage))
+    if (!user.username.isWellFormed())
+      return user.isWanted
+        ? this.#invalid(new Error(surrogateMessage))
+        : this.#conclude('forget', this.#facts())
     const wasKnown = user.record !== undefined
     const read = await users.read(user)
     if (read === undefined && wasKnown && user.isWanted)

@@ -82,6 +82,7 @@ test('a name with half a surrogate pair is refused, and has no record', async (b
   expect(await keeper.sweep()).toMatchObject({ active: 1, failed: [{}, {}] })
   expect(bench.problems.map(({ code }) => code)).toEqual(['ROSTER', 'ROSTER'])
   expect([...bench.store.keys()].filter((key) => key.includes(':user:'))).toHaveLength(1)
+  expect(await keeper.unsubscribeAll()).toMatchObject({ failed: [], problems: [] })
 })
 
 describe('what the client would refuse', () => {
