@@ -3,7 +3,6 @@ import {
   createHash,
   createPrivateKey,
   generateKeyPairSync,
-  type KeyObject,
   randomBytes,
   sign,
   X509Certificate,
@@ -58,13 +57,9 @@ type Validity = readonly [from: number, until: number]
 const aYear = (): Validity => [Date.now() - dayMs, Date.now() + 365 * dayMs]
 
 /** The subject of a certificate, with its keys. */
-export interface Holder {
-  readonly name: string
-  readonly publicKey: KeyObject
-  readonly privateKey: KeyObject
-}
+type Holder = ReturnType<typeof newHolder>
 
-export function newHolder(name: string): Holder {
+export function newHolder(name: string) {
   return { name, ...generateKeyPairSync('ec', { namedCurve: 'P-256' }) }
 }
 
