@@ -1,13 +1,14 @@
 import { InvalidDeliveryError } from 'notification-subscriber'
 import { describe, expect } from 'vitest'
 import * as z from 'zod'
-import { recordingLogger } from '../support/recording-logger.js'
 import {
   callBack,
+  eventLog,
   idsOf,
   inVirtualTime,
   keep,
   keepInvalid,
+  letterIdOf,
   lettersOf,
   numbered,
   recorder,
@@ -51,7 +52,7 @@ describe('deliveries that can no longer be read', () => {
 
   test('become dead letters, are reported, and delay no other', async (folder) => {
     await folder.leave(numbered(1), numbered(2, { score: 1 }))
-    const logger = recordingLogger()
+    const { logger, logged } = eventLog(/unreadable/)
     const { deliver, delivered } = recorder()
     await using spool = await folder.open({ deliver: deliver as never, payloads, logger })
     await until(() => spool.size === 0)
@@ -67,8 +68,7 @@ describe('deliveries that can no longer be read', () => {
       issues: [expect.objectContaining({ path: ['notification', 'payload', 'score'] })],
     })
     const { id: letterId, receivedAt, issues } = letter ?? {}
-    const logged = { event: 'spool.unreadable', letterId, receivedAt, issues }
-    await expect.poll(() => logger.lines.map(([fields]) => fields)).toContainEqual(logged)
+    await expect.poll(logged).toEqual([{ event: 'spool.unreadable', letterId, receivedAt, issues }])
   })
 
   test('are delivered after `retry` by a process that can read them', async (folder) => {
@@ -182,7 +182,7 @@ describe('deliveries that are stuck', () => {
       const receivedAt = Date.now()
       let isWorking = false
       const attempts: number[] = []
-      const logger = recordingLogger()
+      const { logger, logged } = eventLog()
       const options = {
         logger,
         deliver: () => {
@@ -193,7 +193,6 @@ describe('deliveries that are stuck', () => {
           return Promise.resolve('dead-letter')
         },
       }
-      const logged = () => logger.lines.map(([fields]) => fields)
       {
         await using spool = await folder.open(options)
         await keep(spool, numbered(1))
@@ -227,8 +226,7 @@ describe('deliveries that are stuck', () => {
     const { deliver, delivered } = recorder()
     await using spool = await folder.open({ deliver })
     await keepInvalid(spool, numbered(1))
-    const [letter] = await lettersOf(spool)
-    const id = letter?.id ?? 0
+    const id = await letterIdOf(spool)
     expect((await Promise.all([spool.retry(id), spool.retry(id)])).toSorted()).toEqual([false, true])
     await until(() => spool.size === 0)
     expect(idsOf(delivered)).toEqual(['n1'])

@@ -10,8 +10,8 @@ import { describe, expect } from 'vitest'
 import { lockFolder } from '../../src/spool/lock.js'
 import { reportsOf } from '../../src/spool/spool-options.js'
 import { expectPage } from '../support/message-page.js'
-import { recordingLogger } from '../support/recording-logger.js'
 import {
+  eventLog,
   idsOf,
   keep,
   never,
@@ -177,16 +177,15 @@ describe('one process at a time has a spool open', () => {
   })
 
   test('a spool whose lock was removed stops: it delivers and keeps nothing more, and says so', async (folder) => {
-    const logger = recordingLogger()
+    const { logger, logged } = eventLog(/lock-lost/)
     let finish = () => {}
     const { deliver, delivered } = recorder(() => new Promise<void>((resolve) => (finish = resolve)))
     await using spool = await folder.open({ deliver, concurrency: 1, logger })
     for (const id of [1, 2]) await keep(spool, numbered(id))
     await until(() => delivered.length === 1)
     await rm(await folder.lock())
-    const isLost = ([{ event }]: readonly [{ event?: unknown }, ...unknown[]]) => event === 'spool.lock-lost'
-    await until(() => logger.lines.some(isLost))
-    expect(logger.lines.find(isLost)?.[0]).toEqual({ event: 'spool.lock-lost', path: folder.path })
+    await until(() => logged().length > 0)
+    expect(logged()).toEqual([{ event: 'spool.lock-lost', path: folder.path }])
     const refused = { code: 'SPOOL', reason: 'lock' }
     await expect(keep(spool, numbered(3))).rejects.toMatchObject(refused)
     await expect(spool.retry(1)).rejects.toMatchObject(refused)
@@ -222,17 +221,16 @@ describe('one process at a time has a spool open', () => {
   test.for(['EIO', 'EROFS', 'ENOSPC'])(
     'a lock that cannot be removed (%s) is logged: `close` ends all the same, and the folder can be opened',
     async (folder, code) => {
-      const { lines, ...logger } = recordingLogger()
+      const { logger, logged } = eventLog(/write-failed|closed/)
       const spool = await folder.open({ logger, deliver: never })
       await keep(spool, numbered(1))
       using _failing = failingOnce('rm', code)
       expect(await spool.close({ timeoutMs: 0 })).toBe(1)
-      const events = lines.map(([fields]) => fields)
-      expect(events).toContainEqual({
-        event: 'spool.write-failed',
-        err: expect.objectContaining({ message: code }),
-      })
-      expect(events.at(-1)).toEqual({ event: 'spool.closed', size: 1 })
+      const err = expect.objectContaining({ message: code })
+      expect(logged()).toEqual([
+        { event: 'spool.write-failed', err },
+        { event: 'spool.closed', size: 1 },
+      ])
       expect(await folder.names(/\.lock$/)).toHaveLength(1)
       expect(await folder.drain()).toEqual(['n1'])
       expect(await folder.names(/\.lock$/)).toEqual([])

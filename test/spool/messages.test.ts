@@ -3,8 +3,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SpoolFiles } from '../../src/spool/folder.js'
 import { expectPage } from '../support/message-page.js'
-import { recordingLogger } from '../support/recording-logger.js'
-import { keep, keepInvalid, lettersOf, never, numbered, openSpool, test, until } from './support.js'
+import { eventLog, keep, keepInvalid, lettersOf, never, numbered, openSpool, test, until } from './support.js'
 
 const fail = () => Promise.reject(Object.assign(new Error('EIO: i/o error'), { code: 'EIO' }))
 
@@ -27,26 +26,25 @@ test('messages of a spool that cannot keep or read a delivery, or aborts `delive
   }
   await note('a folder that cannot be listed', openWith({ readdir: fail }))
   await note('a long path', openSpool({ path: join(folder.path, 'x'.repeat(90)) }))
-  const logger = recordingLogger()
+  const { logger, logged } = eventLog(/lock-lost|failed/)
   const spool = await folder.open({ maxBytes: 0, logger })
   await note('maxBytes', keep(spool, numbered(1)))
   await note('an invalid body', keepInvalid(spool, 'x'.repeat(2 ** 24)))
   await note('a folder that is open', folder.open())
   await rm(await folder.lock())
-  await until(() => logger.lines.some(([fields]) => Object(fields).event === 'spool.lock-lost'))
+  await until(() => logged().length > 0)
   await note('a lock that is gone', keep(spool, numbered(1)))
   await spool.close()
   await note('after `close`', keep(spool, numbered(1)))
   {
-    const { lines, ...log } = recordingLogger()
     const signals: AbortSignal[] = []
     const deliver = (_delivery: unknown, { signal }: { signal: AbortSignal }) => {
       signals.push(signal)
       return never()
     }
-    const slow = await folder.open({ deliver, deliverTimeoutMs: 1_000, logger: log })
+    const slow = await folder.open({ deliver, deliverTimeoutMs: 1_000, logger })
     await keep(slow, numbered(1))
-    await until(() => lines.some(([fields]) => Object(fields).event === 'spool.failed'))
+    await until(() => logged().length > 1)
     await note('`deliver` that takes too long', Promise.reject(signals[0]?.reason))
     await until(() => signals.length === 2)
     await slow.close({ timeoutMs: 0 })

@@ -4,8 +4,8 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { StuckDelivery } from 'notification-subscriber/spool'
 import { expect } from 'vitest'
-import { recordingLogger } from '../support/recording-logger.js'
 import {
+  eventLog,
   idsOf,
   inVirtualTime,
   lettersOf,
@@ -123,7 +123,7 @@ test.for([
     await folder.put(segment)
     const { deliver, delivered } = recorder()
     const reports: StuckDelivery[] = []
-    const logger = recordingLogger()
+    const { logger, logged } = eventLog(/stuck|lettered|discarded/)
     let written = ''
     await using spool = await folder.open({
       deliver,
@@ -139,9 +139,8 @@ test.for([
     expect(reports).toEqual([{ delivery: numbered(1), attempts: 3, sinceAt: 5, error: fatal }])
     // The time of the report: if it ends the process, the next one does not repeat it.
     expect(written).toMatch(/^\n\+00002 0{13} [1-9]\d{12} 3 /)
-    const events = () => logger.lines.map(([each]) => Object(each).event)
     const ended = letters ? 'spool.dead-lettered' : 'spool.discarded'
-    await expect.poll(events).toEqual(expect.arrayContaining(['spool.stuck', ended]))
+    await expect.poll(logged).toMatchObject([{ event: 'spool.stuck' }, { event: ended }])
     expect(await lettersOf(spool)).toHaveLength(letters)
     expect((await readdir(folder.path)).filter((each) => each.endsWith('.closed'))).toEqual([])
   },

@@ -3,20 +3,21 @@ import { execFileSync } from 'node:child_process'
 import * as fs from 'node:fs/promises'
 import { readdir, readFile, unlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { SpoolError } from 'notification-subscriber/spool'
 import { describe, expect } from 'vitest'
 import * as z from 'zod'
 import type { SpoolFiles } from '../../src/spool/folder.js'
 import { type FileFields, lineOf, nameOf } from '../../src/spool/format.js'
-import { recordingLogger } from '../support/recording-logger.js'
+import { deferred } from '../support/deferred.js'
 import {
   callBack,
   diskThatFailsTo,
+  eventLog,
   filesWith,
   idsOf,
   inVirtualTime,
   keep,
   keepInvalid,
+  letterIdOf,
   lettersOf,
   never,
   numbered,
@@ -32,14 +33,7 @@ function fileName(fields: Partial<FileFields> & { readonly id: number }): string
   return nameOf({ kind: 'stuck', lastId: fields.id, count: 1, size: 9, oldestAt: 5, ...fields })
 }
 
-/** A logger, and the fields of its lines about the disk. */
-function diskLog() {
-  const { lines, ...logger } = recordingLogger()
-  const isAboutDisk = (fields: object) =>
-    'event' in fields && /(read|write)-failed$/.test(String(fields.event))
-  return { logger, failures: () => lines.map(([fields]) => fields).filter(isAboutDisk) }
-}
-
+const diskLog = () => eventLog(/(read|write)-failed$/)
 const err = expect.objectContaining({ code: 'SPOOL' })
 const writeFailed = { event: 'spool.write-failed', err }
 
@@ -79,53 +73,39 @@ describe.concurrent('keep resolves', () => {
     await spool.close({ timeoutMs: 0 })
   })
 
-  test.for([
-    ['open', /\.open$/],
-    ['write', /\.open$/],
-    ['datasync', /\.open$/],
-    ['sync', /spool$/],
+  test.for<[string, RegExp, number[]]>([
+    ['open', /\.open$/, []],
+    ['sync', /spool$/, []],
+    ['write', /\.open$/, [1]],
+    ['datasync', /\.open$/, [1]],
   ])(
-    'not at all if %s of %s fails: all keeps of the write reject, and nothing of it stays',
-    async (folder, [operation, file]) => {
+    'not at all if %s of %s fails: all keeps of the write reject, and their segment gets nothing any more',
+    async (folder, [operation, file, before]) => {
       const disk = diskThatFailsTo(operation, file)
-      const { deliver, delivered } = recorder()
-      await using spool = await folder.open({ deliver }, disk.files)
-      const results = await Promise.allSettled([1, 2].map((id) => keep(spool, numbered(id))))
-      for (const result of results) {
-        expect(result).toMatchObject({
-          status: 'rejected',
-          reason: { code: 'SPOOL', reason: 'disk', cause: { code: 'EIO' } },
-        })
-      }
-      expect(spool.size).toBe(0)
-      expect(await folder.names()).toEqual([])
       disk.isBroken = false
-      await keep(spool, numbered(3))
-      await until(() => spool.size === 0)
-      expect(idsOf(delivered)).toEqual(['n3'])
+      const spool = await folder.open({ deliver: never }, disk.files)
+      for (const id of before) await keep(spool, numbered(id))
+      disk.isBroken = true
+      const rejected = {
+        status: 'rejected',
+        reason: { code: 'SPOOL', reason: 'disk', cause: { code: 'EIO' } },
+      }
+      const results = await Promise.allSettled([2, 3].map((id) => keep(spool, numbered(id))))
+      expect(results).toMatchObject([rejected, rejected])
+      disk.isBroken = false
+      expect(spool.size).toBe(before.length)
+      const files = async () =>
+        Promise.all((await folder.names()).map((name) => readFile(join(folder.path, name), 'utf8')))
+      const [kept = '', ...others] = await files()
+      expect(Array.from(kept.matchAll(/"n(\d)"/g), ([, id]) => Number(id))).toEqual(before)
+      expect(others).toEqual([])
+      await keep(spool, numbered(4))
+      expect((await files()).slice(0, before.length)).toEqual(before.map(() => kept))
+      await spool.close({ timeoutMs: 0 })
+      expect(await folder.drain()).toEqual([...before, 4].map((id) => `n${id}`))
+      expect(folder.damages).toEqual([])
     },
   )
-
-  test('and a segment whose write failed gets nothing any more, but keeps what was in it before', async (folder) => {
-    const disk = diskThatFailsTo('datasync')
-    disk.isBroken = false
-    const spool = await folder.open({ deliver: never }, disk.files)
-    await keep(spool, numbered(1))
-    const [open = ''] = await folder.names()
-    disk.isBroken = true
-    await expect(keep(spool, numbered(2))).rejects.toBeInstanceOf(SpoolError)
-    disk.isBroken = false
-    const [closed = ''] = await folder.names()
-    expect([open, closed]).toEqual([expect.stringMatching(/\.open$/), expect.stringMatching(/\.closed$/)])
-    const before = await readFile(join(folder.path, closed))
-    expect(before.includes('n2')).toBe(false)
-    await keep(spool, numbered(3))
-    expect(await folder.names()).toHaveLength(2)
-    expect(await readFile(join(folder.path, closed))).toEqual(before)
-    await spool.close({ timeoutMs: 0 })
-    expect(await folder.drain()).toEqual(['n1', 'n3'])
-    expect(folder.damages).toEqual([])
-  })
 })
 
 describe.concurrent('a disk that is slow', () => {
@@ -163,10 +143,7 @@ test('a read or a write that gives a part is continued', async (folder) => {
   const filling = await folder.open({ deliver: never }, files)
   for (let id = 0; id < 20; id += 1) await keep(filling, numbered(id))
   await filling.close({ timeoutMs: 0 })
-  const { deliver, delivered } = recorder()
-  await using spool = await folder.open({ deliver }, files)
-  await until(() => spool.size === 0)
-  expect(delivered).toHaveLength(20)
+  expect(await folder.drain({}, files)).toHaveLength(20)
   expect(folder.damages).toEqual([])
 })
 
@@ -200,16 +177,16 @@ describe.concurrent('a disk that fails', () => {
     const { deliver, delivered } = recorder(() => {
       disk.isBroken = true
     })
-    const { logger, failures } = diskLog()
+    const { logger, logged } = diskLog()
     const spool = await folder.open({ deliver, logger }, disk.files)
     await keep(spool, numbered(1))
-    await until(() => failures().length === 1)
+    await until(() => logged().length === 1)
     expect(disk.failures).toBe(1)
     await until(() => disk.failures === 2)
     expect(spool.size).toBe(1)
     disk.isBroken = false
     await until(() => spool.size === 0)
-    expect(failures()).toEqual([writeFailed])
+    expect(logged()).toEqual([writeFailed])
     await keep(spool, numbered(2))
     await until(() => disk.failures === 3)
     // A close waits for `timeoutMs`, and not for ever.
@@ -222,7 +199,7 @@ describe.concurrent('a disk that fails', () => {
       if (delivered.length === 1) throw new Error('away')
       disk.isBroken = false
     })
-    const { logger, failures } = diskLog()
+    const { logger, logged } = diskLog()
     const disk = diskThatFailsTo('write')
     disk.isBroken = false
     await using spool = await folder.open({ deliver, logger }, disk.files)
@@ -231,7 +208,7 @@ describe.concurrent('a disk that fails', () => {
     await until(() => spool.size === 0)
     expect(idsOf(delivered)).toEqual(['n1', 'n1'])
     // After the first attempt, and before the second one.
-    expect(failures()).toEqual([writeFailed])
+    expect(logged()).toEqual([writeFailed])
   })
 
   test('while a dead letter is put back or discarded makes a SpoolError, and the letter stays', async (folder) => {
@@ -239,7 +216,7 @@ describe.concurrent('a disk that fails', () => {
     const { deliver, delivered } = recorder()
     await using spool = await folder.open({ deliver }, disk.files)
     await keepInvalid(spool, numbered(1))
-    const [{ id } = { id: 0 }] = await lettersOf(spool)
+    const id = await letterIdOf(spool)
     const refused = { code: 'SPOOL', reason: 'disk', cause: { code: 'EIO' } }
     await expect(spool.discard(id)).rejects.toMatchObject(refused)
     await expect(spool.retry(id)).rejects.toMatchObject(refused)
@@ -265,16 +242,15 @@ describe.concurrent('a disk that fails', () => {
       throw Object.assign(new Error('EIO: as the test says'), { code: 'EIO' })
     }
     const files = { ...real, rename }
-    const first = await folder.open({ deliver: never, concurrency: 1 }, files)
-    for (const id of [1, 2]) await keep(first, numbered(id, { text: 'x'.repeat(2 ** 20) }))
-    // Its file is closed, and opened by its name.
-    await realTime(50)
-    await first.close({ timeoutMs: 0 })
-    const { deliver, delivered } = recorder()
+    const kept = deferred<void>()
+    const { deliver, delivered } = recorder(() => kept.promise)
     await using spool = await folder.open({ deliver, concurrency: 1 }, files)
-    for (const id of [3, 4]) await keep(spool, numbered(id, { text: 'x'.repeat(2 ** 20) }))
+    for (const id of [1, 2, 3]) await keep(spool, numbered(id, { text: 'x'.repeat(2 ** 20) }))
+    // Their files are closed, and opened by their names.
+    await realTime(50)
+    kept.resolve()
     await until(() => spool.size === 0)
-    expect(idsOf(delivered)).toEqual(['n1', 'n2', 'n3', 'n4'])
+    expect(idsOf(delivered)).toEqual(['n1', 'n2', 'n3'])
     expect(folder.damages).toEqual([])
   })
 
@@ -295,17 +271,10 @@ describe.concurrent('a disk that fails', () => {
     await folder.leave(numbered(1))
     await folder.leave(numbered(2))
     const [bad = ''] = await folder.names()
-    const { deliver, delivered } = recorder()
-    const { logger, failures } = diskLog()
-    {
-      await using spool = await folder.open(
-        { deliver, logger },
-        diskThatFailsTo('readFile', new RegExp(bad)).files,
-      )
-      await until(() => spool.size === 0)
-    }
-    expect(idsOf(delivered)).toEqual(['n2'])
-    expect(failures()).toEqual([{ event: 'spool.read-failed', file: join(folder.path, bad), err }])
+    const { logger, logged } = diskLog()
+    const { files } = diskThatFailsTo('readFile', new RegExp(bad))
+    expect(await folder.drain({ logger }, files)).toEqual(['n2'])
+    expect(logged()).toEqual([{ event: 'spool.read-failed', file: join(folder.path, bad), err }])
     expect(await folder.drain()).toEqual(['n1'])
   })
 
@@ -349,16 +318,15 @@ describe.concurrent('a disk that has no room', () => {
   test('for a dead letter repeats its delivery, and makes the letter later', async (folder) => {
     await folder.leave(numbered(1), numbered(2, { score: 1 }))
     const payloads = { cxScoreUpdated: z.object({ score: z.number() }) }
-    const { lines, ...logger } = recordingLogger()
-    const reported = () => lines.filter(([fields]) => Object(fields).event === 'spool.unreadable').length
+    const { logger, logged } = eventLog(/unreadable|failed$/)
+    const unreadable = expect.objectContaining({ event: 'spool.unreadable' })
     const disk = diskThatFailsTo('writeFile', /./, 'ENOSPC')
     await using spool = await folder.open({ payloads, logger }, disk.files)
     await until(() => disk.failures >= 2 && spool.size === 1)
-    expect([reported(), await lettersOf(spool)]).toEqual([0, []])
+    expect([logged(), await lettersOf(spool)]).toEqual([[writeFailed], []])
     disk.isBroken = false
-    await until(() => spool.size === 0)
-    expect(reported()).toBe(1)
-    expect(lines.map(([fields]) => fields)).toContainEqual(writeFailed)
+    await until(() => logged().length === 2)
+    expect(logged()).toEqual([writeFailed, unreadable])
     const issues = [expect.objectContaining({ path: ['notification', 'payload', 'score'] })]
     expect(await lettersOf(spool)).toMatchObject([{ bodyText: JSON.stringify(numbered(1)), issues }])
   })
@@ -393,19 +361,15 @@ describe.concurrent('after a process was killed', () => {
 
   test('after it wrote a letter: the letter is kept, and the delivery not repeated', async (folder) => {
     const state = { attempts: 10, dueAt: 10, reportedAt: 0, crashes: 0 }
-    await (await folder.open()).close()
-    const content = { id: 5, receivedAt: 5, traceparent: undefined, text: JSON.stringify(numbered(1)) }
-    const segment =
-      lineOf(4, content, state) + lineOf(4, { ...content, id: 6, text: JSON.stringify(numbered(2)) })
-    const letter = lineOf(5, content) + lineOf(5, { ...content, id: 6, text: '{}' })
-    const name = fileName({ kind: 'closed', id: 4, lastId: 6, count: 2, size: segment.length })
-    await writeFile(join(folder.path, name), segment)
-    await writeFile(join(folder.path, fileName({ id: 5, size: letter.length })), letter)
+    await folder.put(segmentOf(4, [{ ...numbered(1), state }, numbered(2)]))
+    const fields = { id: 5, receivedAt: 5, text: JSON.stringify(numbered(1)) }
+    const content = lineOf(5, fields) + lineOf(5, { ...fields, id: 6, text: '{}' })
+    await folder.put({ name: fileName({ id: 5, size: content.length }), content })
     expect(await folder.drain()).toEqual(['n2'])
     expect(await folder.names(/\.closed$/)).toEqual([])
     const { deliver, delivered } = recorder()
     await using spool = await folder.open({ deliver })
-    expect(await lettersOf(spool)).toMatchObject([{ id: 5, body: content.text }])
+    expect(await lettersOf(spool)).toMatchObject([{ id: 5, body: fields.text }])
     expect(await spool.retry(5)).toBe(true)
     await until(() => spool.size === 0)
     expect(idsOf(delivered)).toEqual(['n1'])

@@ -22,6 +22,7 @@ import { type EntryState, lineOf, nameOf } from '../../src/spool/format.js'
 import { openStore } from '../../src/spool/spool-store.js'
 import { createDeliveryParser } from '../../src/webhooks/parse.js'
 import type { NoPayloadSchemas } from '../../src/webhooks/schemas.js'
+import { recordingLogger } from '../support/recording-logger.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 import { testWith } from '../support/test-with.js'
 
@@ -56,9 +57,9 @@ export async function spoolFolder() {
       await fs.writeFile(join(path, name), content)
     },
     /** The ids of the deliveries that the next process delivers until none is left. */
-    async drain(): Promise<string[]> {
+    async drain(options: Partial<DeliverySpoolOptions> = {}, files?: SpoolFiles): Promise<string[]> {
       const { deliver, delivered } = recorder()
-      await using spool = await open({ deliver })
+      await using spool = await open({ ...options, deliver }, files)
       await until(() => spool.size === 0)
       return idsOf(delivered)
     },
@@ -163,6 +164,20 @@ export async function inVirtualTime(work: () => Promise<void>): Promise<void> {
   }
   vi.useRealTimers()
   await done
+}
+
+/** A logger, and the fields of its lines with such an event. */
+export function eventLog(pattern = /./) {
+  const { lines, ...logger } = recordingLogger()
+  const fields = () => lines.map(([line]): { readonly event?: string } => line)
+  return { logger, logged: () => fields().filter(({ event = '' }) => pattern.test(event)) }
+}
+
+/** The id of the only dead letter. */
+export async function letterIdOf(spool: Pick<DeliverySpool, 'deadLetters'>): Promise<number> {
+  const letters = await lettersOf(spool)
+  expect(letters).toHaveLength(1)
+  return letters[0]?.id ?? 0
 }
 
 export async function lettersOf(spool: Pick<DeliverySpool, 'deadLetters'>): Promise<DeadLetter[]> {
