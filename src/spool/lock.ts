@@ -33,10 +33,7 @@ export async function lockFolder(folder: string, concurrency: number, reports: S
     const lock = await announce(folder, name, reports)
     // Announce first, then look: if two processes start together, at least one sees the other.
     const others = (await fs.readdir(folder)).filter((file) => lockPattern.test(file) && file !== name)
-    const left = await Promise.all(others.map((file) => removeIfDead(folder, file))).catch(async (error) => {
-      await lock?.release()
-      throw error
-    })
+    const left = await Promise.all(others.map((file) => removeIfDead(folder, file)))
     inFlightBefore = Math.max(inFlightBefore, ...left.map((count) => count ?? 0))
     if (lock && !left.includes(undefined)) return { ...lock, inFlightBefore }
     await lock?.release()
@@ -98,8 +95,8 @@ async function removeIfDead(folder: string, name: string): Promise<number | unde
   } catch (error) {
     // A full connection queue (EAGAIN), or the lock of another user (EACCES), proves nothing: refuse rather than share.
     if (!['ECONNREFUSED', 'ENOENT'].includes(Object(error).code)) return undefined
-    const problem = `holds ${name}, which cannot be removed`
-    await fs.rm(path, { force: true }).catch((cause) => invalidPath(folder, problem, cause))
+    // On a disk that fails it stays, and looks as dead to the next process.
+    await fs.rm(path, { force: true }).catch(() => {})
     return Number(lockPattern.exec(name)?.[1])
   } finally {
     socket.destroy()

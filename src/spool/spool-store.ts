@@ -317,11 +317,8 @@ export class SpoolStore {
 
   /** Closes all files, and releases the folder. The next process delivers `inFlight` deliveries one at a time. */
   async close(inFlight = 0): Promise<void> {
-    try {
-      await this.#open?.seal()
-      for (const segment of this.#segments) await segment.close()
-    } finally {
-      await this.lock.release(inFlight)
-    }
+    await this.#open?.seal()
+    for (const segment of this.#segments) await segment.close()
+    await this.lock.release(inFlight)
   }
 }
