@@ -22,36 +22,13 @@ describe.concurrent('what was kept is delivered', () => {
   test('each delivery once, unchanged, in the order in which they were kept', async (folder) => {
     const { deliver, delivered } = recorder()
     await using spool = await folder.open({ deliver, concurrency: 1 })
-    const deliveries = Array.from({ length: 100 }, (_, id) => numbered(id, { text: 'ü\n\u2028 "', id }))
+    const deliveries = Array.from({ length: 100 }, (_, id) => ({
+      ...numbered(id, { text: 'ü\n\u2028 "', id }),
+      unknown: id,
+    }))
     await Promise.all(deliveries.map((delivery) => keep(spool, delivery)))
     await until(() => spool.size === 0)
     expect(delivered).toEqual(deliveries)
-  })
-
-  test('behind a receiver: the callback is answered when the delivery is on the disk, not when it is delivered', async (folder) => {
-    const { deliver, delivered } = recorder(never)
-    await using spool = await folder.open({ deliver })
-    const body = JSON.stringify({ ...numbered(1), unknown: 'kept' })
-    expect(await callBack(spool, body)).toBe(204)
-    expect(spool.size).toBe(1)
-    await until(() => delivered.length === 1)
-    expect(delivered[0]).toEqual(JSON.parse(body))
-    await spool.close({ timeoutMs: 0 })
-  })
-
-  test('at most `concurrency` at a time, and as many as that', async (folder) => {
-    let running = 0
-    let most = 0
-    const deliver = async () => {
-      running += 1
-      most = Math.max(most, running)
-      await sleep(5)
-      running -= 1
-    }
-    await using spool = await folder.open({ deliver, concurrency: 3 })
-    await Promise.all(Array.from({ length: 30 }, (_, id) => keep(spool, numbered(id))))
-    await until(() => spool.size === 0)
-    expect(most).toBe(3)
   })
 
   test('`payloads` reads each entry, so that `deliver` gets what its schemas make of it', async (folder) => {
