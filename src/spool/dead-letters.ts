@@ -36,14 +36,11 @@ export type LetterDetails = Pick<DeadLetter, 'issues' | 'error'>
 const maxInvalidBytes = 16 * 2 ** 20
 
 export class DeadLetters {
-  readonly #folder: SpoolFolder
   readonly #letters = new Map<number, FileFields>()
   /** The disk space of letters of kept deliveries, in bytes. */
   keptBytes = 0
 
-  constructor(folder: SpoolFolder) {
-    this.#folder = folder
-  }
+  constructor(private readonly folder: SpoolFolder) {}
 
   /** The ids, the oldest first. */
   get ids(): number[] {
@@ -65,7 +62,7 @@ export class DeadLetters {
       throw new SpoolError('The body is larger than 16 MiB.', { reason: 'full' })
     }
     const fields = { kind, id, lastId: id, count: 1, size, oldestAt: receivedAt }
-    await this.#folder.write(nameOf(fields), text)
+    await this.folder.write(nameOf(fields), text)
     this.track(fields)
   }
 
@@ -87,11 +84,11 @@ export class DeadLetters {
     const fields = this.#letters.get(id)
     if (fields === undefined) return undefined
     const name = nameOf(fields)
-    const { letter, damagedAt } = letterIn(await this.#folder.read(name), fields)
+    const { letter, damagedAt } = letterIn(await this.folder.read(name), fields)
     if (letter !== undefined) return letter
     // Not if it was discarded meanwhile.
-    const isDamaged = await this.remove(id, () => this.#folder.keepDamaged(name))
-    if (isDamaged) this.#folder.reports.damaged(name, damagedAt)
+    const isDamaged = await this.remove(id, () => this.folder.keepDamaged(name))
+    if (isDamaged) this.folder.reports.damaged(name, damagedAt)
     return undefined
   }
 
@@ -102,7 +99,7 @@ export class DeadLetters {
     this.#letters.delete(id)
     try {
       await first()
-      await this.#folder.remove(nameOf(fields))
+      await this.folder.remove(nameOf(fields))
     } catch (error) {
       this.#letters.set(id, fields)
       throw error

@@ -25,9 +25,6 @@ const maxCrashes = 3
 const channel = channelFor('deliver')
 
 export class Deliverer<Payloads extends PayloadSchemas> {
-  readonly #store: SpoolStore
-  readonly #parser: DeliveryParser<Payloads>
-  readonly #options: DeliverySpoolOptions<Payloads>
   readonly #concurrency: number
   /** How many deliveries an earlier process may have had in flight when it ended: this many are delivered one at a time first. */
   #inFlightBefore: number
@@ -49,10 +46,11 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   #hasWork = false
   #isStopped = false
 
-  constructor(store: SpoolStore, parser: DeliveryParser<Payloads>, options: DeliverySpoolOptions<Payloads>) {
-    this.#store = store
-    this.#parser = parser
-    this.#options = options
+  constructor(
+    private readonly store: SpoolStore,
+    private readonly parser: DeliveryParser<Payloads>,
+    private readonly options: DeliverySpoolOptions<Payloads>,
+  ) {
     this.#concurrency = options.concurrency ?? defaultConcurrency
     this.#inFlightBefore = store.lock.inFlightBefore
   }
@@ -80,36 +78,36 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   #wakeUpAt(at: number): void {
     clearTimeout(this.#timer)
     if (at === Number.POSITIVE_INFINITY || this.#isStopped) return
-    this.#timer = setTimeout(() => this.wakeUp(), at - this.#store.now())
+    this.#timer = setTimeout(() => this.wakeUp(), at - this.store.now())
   }
 
   /** The next entry that may be delivered; without one, sets the timer for the next due time. */
   async #next(): Promise<Entry | undefined> {
     if (this.#inFlightBefore > 0) {
-      const entry = await this.#store.takeNew()
+      const entry = await this.store.takeNew()
       if (entry) return entry
       this.#inFlightBefore = 0
     }
     const isOutage = this.#failures >= failuresOfAnOutage
-    if (isOutage && this.#store.now() < this.#nextAttemptFrom) {
+    if (isOutage && this.store.now() < this.#nextAttemptFrom) {
       this.#wakeUpAt(this.#nextAttemptFrom)
       return undefined
     }
     // At most half: deliveries that keep failing, or never end, must not delay others.
     const mayRepeat = this.#repetitions < Math.max(1, Math.floor(this.#concurrency / 2))
-    const takeFailed = async () => (mayRepeat ? this.#store.takeFailed() : undefined)
-    const takeNew = () => this.#store.takeNew()
+    const takeFailed = async () => (mayRepeat ? this.store.takeFailed() : undefined)
+    const takeNew = () => this.store.takeNew()
     // In turns in an outage: what has never failed may always fail once, and what has failed may always fail again.
     const isNewFirst = isOutage && this.#wasRepetition
     const [first, second] = isNewFirst ? [takeNew, takeFailed] : [takeFailed, takeNew]
     const entry = (await first()) ?? (await second())
-    if (entry === undefined && mayRepeat) this.#wakeUpAt(this.#store.nextDueAt)
+    if (entry === undefined && mayRepeat) this.#wakeUpAt(this.store.nextDueAt)
     return entry
   }
 
   #run(entry: Entry): void {
     this.#wasRepetition = entry.attempts > 0
-    this.#nextAttemptFrom = this.#store.now() + outageIntervalMs
+    this.#nextAttemptFrom = this.store.now() + outageIntervalMs
     // While an entry that has ended processes is in flight, new entries are delivered, and none is repeated.
     const places = entry.crashes > 0 ? this.#concurrency : Math.min(entry.attempts, 1)
     this.#repetitions += places
@@ -134,41 +132,41 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     // Counted before the attempt, in case the process ends. A new entry may have been in flight when an earlier process ended.
     const isCounted = isRepeated || this.#inFlightBefore > 0
     const crashes = entry.crashes + (isRepeated ? 1 : 2)
-    if (isCounted) await this.#store.writeState({ ...entry, attempts: attempt, crashes })
-    const { data, error } = this.#parser.safeParse(entry.text)
+    if (isCounted) await this.store.writeState({ ...entry, attempts: attempt, crashes })
+    const { data, error } = this.parser.safeParse(entry.text)
     if (error) return this.#rejectUnreadable(entry, error)
     const startedSince = performance.now()
     try {
       await traced(
         channel,
         () => ({ ...logFieldsOf(data), attempt }),
-        () => this.#withTimeLimit((given) => this.#options.deliver(data, given), entry.traceparent),
+        () => this.#withTimeLimit((given) => this.options.deliver(data, given), entry.traceparent),
       )
     } catch (reason) {
       // `close` ended the attempt: its outcome is unknown, so it does not count.
-      if (this.#store.isEnding) return isCounted ? this.#store.writeState(entry) : undefined
+      if (this.store.isEnding) return isCounted ? this.store.writeState(entry) : undefined
       // While new deliveries succeed, failed repetitions are no sign of an outage: many may be due at once.
-      if (!isRepeated || !this.#store.hasNew) this.#failures += 1
+      if (!isRepeated || !this.store.hasNew) this.#failures += 1
       return this.#fail(entry, data, reason)
     }
     this.#failures = 0
     const durationMs = Math.round(performance.now() - startedSince)
     const fields = { attempt, durationMs, receivedAt: entry.receivedAt, ...logFieldsOf(data) }
-    this.#store.folder.reports.toLogger('debug', { event: 'spool.delivered', ...fields }, 'Delivered')
-    await this.#store.remove(entry)
+    this.store.folder.reports.toLogger('debug', { event: 'spool.delivered', ...fields }, 'Delivered')
+    await this.store.remove(entry)
   }
 
   async #rejectUnreadable(entry: Entry, { issues }: InvalidDeliveryError): Promise<void> {
-    const isKept = await this.#store.makeDeadLetter(entry, 'unreadable', { issues })
-    if (!isKept) return this.#store.postpone(entry)
+    const isKept = await this.store.makeDeadLetter(entry, 'unreadable', { issues })
+    if (!isKept) return this.store.postpone(entry)
     const fields = { letterId: entry.id, receivedAt: entry.receivedAt, issues }
     const message = 'A kept delivery cannot be read any more, and is now a dead letter'
-    this.#store.folder.reports.always('error', { event: 'spool.unreadable', ...fields }, message)
+    this.store.folder.reports.always('error', { event: 'spool.unreadable', ...fields }, message)
   }
 
   /** Repeats a failed delivery, or does what `onStuck` says, which is called once in an interval. */
   async #fail(entry: Entry, delivery: Delivery<Payloads>, error: unknown): Promise<void> {
-    const { toLogger, perMinute } = this.#store.folder.reports
+    const { toLogger, perMinute } = this.store.folder.reports
     // Never delivered again, also if the dead letter must wait for room.
     const isFatal = entry.crashes >= maxCrashes
     const attempts = entry.attempts + 1
@@ -180,35 +178,35 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     const answer = isStuck ? await this.#report(entry, stuck, fields) : undefined
     if (answer === 'discard') {
       toLogger('warn', { event: 'spool.discarded', ...fields }, 'A delivery is given up, as onStuck says')
-      return this.#store.remove(entry)
+      return this.store.remove(entry)
     }
     if (answer === 'dead-letter' || isFatal) {
       const { name, message } = describeError(error)
-      if (await this.#store.makeDeadLetter(entry, 'stuck', { error: { name, message } })) {
+      if (await this.store.makeDeadLetter(entry, 'stuck', { error: { name, message } })) {
         const letter = { event: 'spool.dead-lettered', ...fields, letterId: entry.id }
         return toLogger('warn', letter, 'A delivery is now a dead letter')
       }
     }
-    await this.#store.postpone(entry)
+    await this.store.postpone(entry)
   }
 
   /** Calls `onStuck` once in an interval, and resolves with its result. */
   async #report(entry: Entry, stuck: StuckDelivery<Payloads>, fields: object): Promise<unknown> {
-    const { toLogger, always } = this.#store.folder.reports
-    if (this.#store.now() - entry.reportedAt < reportIntervalMs) return undefined
+    const { toLogger, always } = this.store.folder.reports
+    if (this.store.now() - entry.reportedAt < reportIntervalMs) return undefined
     // Written first, in case `onStuck` ends the process.
-    entry.reportedAt = this.#store.now()
-    await this.#store.writeState(entry)
-    const log = this.#options.onStuck ? toLogger : always
+    entry.reportedAt = this.store.now()
+    await this.store.writeState(entry)
+    const log = this.options.onStuck ? toLogger : always
     log('error', { event: 'spool.stuck', ...fields }, 'A delivery is stuck')
-    return this.#withTimeLimit(() => this.#options.onStuck?.(stuck)).catch((err) => {
+    return this.#withTimeLimit(() => this.options.onStuck?.(stuck)).catch((err) => {
       always('error', { event: 'spool.callback-failed', callback: 'onStuck', err }, 'onStuck failed')
     })
   }
 
   /** Settles as a function does. @throws a `DOMException` after `deliverTimeoutMs`, or when the spool closes */
   async #withTimeLimit<T>(call: (attempt: DeliveryAttempt) => T, traceparent?: string): Promise<Awaited<T>> {
-    const { deliverTimeoutMs = 60_000 } = this.#options
+    const { deliverTimeoutMs = 60_000 } = this.options
     let abort = (_reason: Error) => {}
     const aborted = new Promise<never>((_, reject) => {
       abort = reject
@@ -245,7 +243,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     this.pause()
     const reason = new DOMException('The spool is closed.', 'AbortError')
     const timer = setTimeout(() => {
-      this.#store.isEnding = true
+      this.store.isEnding = true
       for (const abort of this.#aborts) abort(reason)
     }, timeoutMs)
     await this.#starting

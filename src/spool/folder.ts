@@ -42,15 +42,11 @@ export type SpoolFiles = Pick<typeof fs, 'open' | 'readdir' | 'readFile' | 'rena
 
 /** The files in the folder. A failed write or removal is a `SpoolError` whose cause is the system's error. */
 export class SpoolFolder {
-  readonly path: string
-  readonly reports: SpoolReports
-  readonly #files: SpoolFiles
-
-  constructor(path: string, files: SpoolFiles, reports: SpoolReports) {
-    this.path = path
-    this.#files = files
-    this.reports = reports
-  }
+  constructor(
+    readonly path: string,
+    private readonly files: SpoolFiles,
+    readonly reports: SpoolReports,
+  ) {}
 
   #pathOf(name: string): string {
     return join(this.path, name)
@@ -58,14 +54,14 @@ export class SpoolFolder {
 
   /** Sorted by name. */
   async list(): Promise<{ readonly name: string; readonly isFile: boolean }[]> {
-    const found = await this.#files.readdir(this.path, { withFileTypes: true })
+    const found = await this.files.readdir(this.path, { withFileTypes: true })
     const listed = found.map((each) => ({ name: each.name, isFile: each.isFile() }))
     return listed.sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
   /** Opens a file, or creates it for this user alone. @throws the system's error */
   open(name: string, flags: 'r+' | 'wx+'): Promise<fs.FileHandle> {
-    return this.#files.open(this.#pathOf(name), flags, 0o600)
+    return this.files.open(this.#pathOf(name), flags, 0o600)
   }
 
   /** Writes a file; resolves when its text and name are on the disk. If that fails, no file remains. */
@@ -73,9 +69,9 @@ export class SpoolFolder {
     const unfinished = `${name}.new`
     try {
       const options = { flag: 'wx', mode: 0o600, flush: true }
-      await this.#files.writeFile(this.#pathOf(unfinished), text, options)
+      await this.files.writeFile(this.#pathOf(unfinished), text, options)
       // A renamed file is always complete, so a file that is too short was damaged.
-      await this.#files.rename(this.#pathOf(unfinished), this.#pathOf(name))
+      await this.files.rename(this.#pathOf(unfinished), this.#pathOf(name))
       await this.sync()
     } catch (cause) {
       for (const each of [unfinished, name]) await this.remove(each).catch(() => {})
@@ -85,16 +81,16 @@ export class SpoolFolder {
 
   /** The bytes of a file; none if the file is gone, which is read as damage. */
   read(name: string): Promise<Buffer> {
-    return this.#files.readFile(this.#pathOf(name)).catch(ifGone(Buffer.alloc(0)))
+    return this.files.readFile(this.#pathOf(name)).catch(ifGone(Buffer.alloc(0)))
   }
 
   sync(): Promise<void> {
-    return syncFolder(this.path, this.#files)
+    return syncFolder(this.path, this.files)
   }
 
   /** Not synced: a power failure may restore the old name. Resolves with the new one. */
   async rename(from: string, to: string): Promise<string> {
-    await this.#files.rename(this.#pathOf(from), this.#pathOf(to)).catch(async (error) => {
+    await this.files.rename(this.#pathOf(from), this.#pathOf(to)).catch(async (error) => {
       // A disk may report a failure of what it did.
       if (!(await this.list()).some(({ name }) => name === to)) throw error
     })
@@ -103,12 +99,12 @@ export class SpoolFolder {
 
   /** Not synced: a power failure may restore the file. Does nothing if the file is gone. */
   remove(name: string): Promise<void> {
-    return this.#files.unlink(this.#pathOf(name)).catch(ifGone(undefined))
+    return this.files.unlink(this.#pathOf(name)).catch(ifGone(undefined))
   }
 
   /** Renames a damaged file, so that a person can inspect it. Needs no disk space. */
   keepDamaged(name: string): Promise<void> {
-    return this.#files.rename(this.#pathOf(name), `${this.#pathOf(name)}.damaged`).catch(ifGone(undefined))
+    return this.files.rename(this.#pathOf(name), `${this.#pathOf(name)}.damaged`).catch(ifGone(undefined))
   }
 }
 

@@ -150,11 +150,8 @@ export function placesIn(bytes: Buffer, fileId: number, size?: number) {
   let nextStart = 1
   for (let start = 0, end = 0; start < bytes.length; start = end + 1) {
     end = bytes.indexOf(lineBreak, start)
-    if (end < 0) {
-      // Damage of the last byte looks the same.
-      if (size === undefined) break
-      end = bytes.length
-    }
+    // Damage of the last byte looks like a line that its process was writing.
+    if (end < 0) break
     if (end === start) continue
     const isInPlace = start === nextStart
     nextStart = end + 2
@@ -173,7 +170,7 @@ export function placesIn(bytes: Buffer, fileId: number, size?: number) {
     places.push({ id, receivedAt, offset: start, length: line.length, ...(state ?? notAttempted) })
   }
   const isComplete = size === undefined || (bytes.length === size && nextStart === size + 1)
-  if (!isComplete && damagedAt.length === 0) damagedAt.push(Math.min(bytes.length, size))
+  if (!isComplete && damagedAt.length === 0) damagedAt.push(Math.min(nextStart, bytes.length))
   return { places, damagedAt }
 }
 

@@ -24,9 +24,6 @@ export class Segment {
   /** The bytes that are synced; what a failed write left behind them does not count. */
   size: number
   isOpen: boolean
-  readonly #folder: SpoolFolder
-  /** Called when the file is removed. */
-  readonly #onGone: (segment: Segment) => void
   /** The places of entries that were never attempted, four numbers each: as objects, those of a full quota take 500 MB. */
   #newPlaces: number[] = []
   #nextPlace = 0
@@ -42,15 +39,21 @@ export class Segment {
   readonly #changed: Entry[] = []
   #written: Promise<void> = Promise.resolve()
 
-  /** The first append to an open segment makes its file. */
-  constructor(folder: SpoolFolder, fields: FileFields, onGone: (gone: Segment) => void) {
+  /**
+   * The first append to an open segment makes its file.
+   *
+   * @param onGone - called when the file is removed
+   */
+  constructor(
+    private readonly folder: SpoolFolder,
+    fields: FileFields,
+    private readonly onGone: (gone: Segment) => void,
+  ) {
     this.id = fields.id
     this.name = nameOf(fields)
     this.lastId = fields.lastId
     this.size = fields.size
     this.isOpen = fields.kind === 'open'
-    this.#folder = folder
-    this.#onGone = onGone
   }
 
   /** Whether it has entries that {@link Segment.takeNew} has not returned. */
@@ -82,7 +85,7 @@ export class Segment {
 
   /** Reads what an earlier process left. Resolves with the entries that have failed. @throws `SpoolError` */
   async load(): Promise<Entry[]> {
-    const bytes = await this.#folder.read(this.name)
+    const bytes = await this.folder.read(this.name)
     const size = this.isOpen ? undefined : this.size
     const { places, damagedAt } = placesIn(bytes.subarray(0, size), this.id, size)
     this.size = size ?? bytes.length
@@ -125,7 +128,7 @@ export class Segment {
       try {
         await writeAll(file, bytes, this.size)
         await file.datasync()
-        if (!this.#isNameSynced) await this.#folder.sync()
+        if (!this.#isNameSynced) await this.folder.sync()
         this.#isNameSynced = true
       } catch (cause) {
         await file.truncate(this.size).catch(() => {})
@@ -143,7 +146,7 @@ export class Segment {
     const { count, waiting } = this
     if (count > 0) {
       const name = nameOf({ ...this, kind: 'closed', count, oldestAt: waiting.oldestAt })
-      this.name = await this.#folder.rename(this.name, name).catch(() => this.name)
+      this.name = await this.folder.rename(this.name, name).catch(() => this.name)
     }
     this.isOpen = false
     await this.#dropIfEmpty()
@@ -187,7 +190,7 @@ export class Segment {
 
   #reportDamage(offset: number): void {
     this.#isDamaged = true
-    this.#folder.reports.damaged(this.name, offset)
+    this.folder.reports.damaged(this.name, offset)
   }
 
   /** Up to `length` bytes from a position on. Empty if another program removed the file. */
@@ -209,12 +212,8 @@ export class Segment {
     await setImmediate()
     const entries = this.#changed.splice(0)
     await this.#withFile(async (file) => {
-      const writes = entries.map((each) =>
-        writeAll(file, Buffer.from(stateOf(each, each.isDone)), each.offset),
-      )
-      // Also after a failure: the file must not be closed under a write.
-      await Promise.allSettled(writes)
-      await Promise.all(writes)
+      const write = (each: Entry) => writeAll(file, Buffer.from(stateOf(each, each.isDone)), each.offset)
+      await Promise.all(entries.map(write))
     }).catch(ifGone(undefined))
     for (const entry of entries) if (entry.isDone) this.#entries.delete(entry)
     await this.#dropIfEmpty()
@@ -223,17 +222,17 @@ export class Segment {
   /** Removes a closed file in which nothing waits. A damaged one is kept for inspection. */
   async #dropIfEmpty(): Promise<void> {
     if (this.count > 0 || this.isOpen) return
-    this.#onGone(this)
-    const gone = this.#isDamaged ? this.#folder.keepDamaged(this.name) : this.#folder.remove(this.name)
+    this.onGone(this)
+    const gone = this.#isDamaged ? this.folder.keepDamaged(this.name) : this.folder.remove(this.name)
     await gone.catch((error) => {
-      this.#folder.reports.writeFailed(error, 'Removing a file failed: the next start removes it')
+      this.folder.reports.writeFailed(error, 'Removing a file failed: the next start removes it')
     })
   }
 
   /** The file of the open segment stays open, another is open while it is used. */
   async #withFile<T>(use: (file: FileHandle) => Promise<T>): Promise<T> {
     this.#users += 1
-    this.#file ??= this.#folder.open(this.name, this.isOpen ? 'wx+' : 'r+')
+    this.#file ??= this.folder.open(this.name, this.isOpen ? 'wx+' : 'r+')
     try {
       return await use(await this.#file)
     } finally {

@@ -50,12 +50,9 @@ export async function openStore(
 }
 
 export class SpoolStore {
-  readonly folder: SpoolFolder
-  readonly lock: Lock
   readonly letters: DeadLetters
   /** Set when `close` waits no longer. */
   isEnding = false
-  readonly #maxBytes: number
   /** The oldest first. */
   readonly #segments = new Set<Segment>()
   #open: Segment | undefined
@@ -71,10 +68,11 @@ export class SpoolStore {
   #lastId = 0
   readonly #originAt = Date.now() - performance.now()
 
-  constructor(folder: SpoolFolder, lock: Lock, maxBytes: number) {
-    this.folder = folder
-    this.lock = lock
-    this.#maxBytes = maxBytes
+  constructor(
+    readonly folder: SpoolFolder,
+    readonly lock: Lock,
+    private readonly maxBytes: number,
+  ) {
     this.letters = new DeadLetters(folder)
   }
 
@@ -150,8 +148,8 @@ export class SpoolStore {
     let used = this.letters.keptBytes
     // The next append empties a segment in which nothing waits.
     for (const { count, size } of this.#segments) used += count > 0 ? diskBytesOf(size) : 0
-    if (used + diskBytesOf(unwritten) > this.#maxBytes) {
-      const message = `The spool is full: ${used} bytes wait, and maxBytes is ${this.#maxBytes}.`
+    if (used + diskBytesOf(unwritten) > this.maxBytes) {
+      const message = `The spool is full: ${used} bytes wait, and maxBytes is ${this.maxBytes}.`
       throw new SpoolError(message, { reason: 'full' })
     }
     this.#unwrittenBytes = unwritten

@@ -52,25 +52,29 @@ test('a new folder, and each new folder above it, is synced into the one above',
 })
 
 describe.concurrent('keep resolves', () => {
-  test('after the line was written and synced, the first time also the name, and not before', async (folder) => {
+  test('after the line was written and synced, the first time also the name, and not before; so does keepInvalid', async (folder) => {
     const notes: string[] = []
     const files = filesWith({
-      before: (operation, file) => {
-        const kind = file === folder.path ? 'folder' : file.endsWith('.open') ? 'segment' : 'other'
-        if (operation !== 'read') notes.push(`${kind} ${operation}`)
+      before: (operation, file, [, , options]) => {
+        const kind = file === folder.path ? 'folder' : file.endsWith('.open') ? 'segment' : 'letter'
+        const flushed = Object(options).flush ? ' and sync' : ''
+        if (operation !== 'read') notes.push(`${kind} ${operation}${flushed}`)
       },
     })
     const spool = await folder.open({ deliver: never }, files)
-    const notesOf = async (...ids: number[]) => {
-      notes.length = 0
-      const kept = Promise.all(ids.map((id) => keep(spool, numbered(id))))
-      await kept.then(() => notes.push('resolved'))
-      return notes.slice(0, notes.indexOf('resolved') + 1)
+    notes.length = 0
+    const notesUntil = async (...kept: Promise<void>[]) => {
+      await Promise.all(kept).then(() => notes.push('resolved'))
+      const noted = notes.splice(0)
+      return noted.slice(0, noted.indexOf('resolved') + 1)
     }
+    const notesOf = (...ids: number[]) => notesUntil(...ids.map((id) => keep(spool, numbered(id))))
     const written = ['segment write', 'segment datasync']
     const named = ['folder open', 'folder sync', 'folder close']
     expect(await notesOf(1, 2, 3)).toEqual(['segment open', ...written, ...named, 'resolved'])
     expect(await notesOf(4, 5)).toEqual([...written, 'resolved'])
+    const letter = ['letter writeFile and sync', 'letter rename', ...named, 'resolved']
+    expect(await notesUntil(keepInvalid(spool, 'x'))).toEqual(letter)
     await spool.close({ timeoutMs: 0 })
   })
 
