@@ -13,30 +13,24 @@ export class Semaphore {
     this.#free = limit
   }
 
-  /** Runs `work` as soon as one is free, and says whether it had to wait. @throws the deadline's reason */
-  async run<Result>(deadline: Deadline, work: (hasWaited: boolean) => Promise<Result>): Promise<Result> {
-    const hasWaited = this.#free === 0
-    if (hasWaited) await this.#wait(deadline)
-    else this.#free -= 1
-    try {
-      return await work(hasWaited)
-    } finally {
-      this.#release()
+  /** Takes a connection as soon as one is free, and says whether it had to wait. @throws the deadline's reason */
+  async acquire(deadline: Deadline): Promise<boolean> {
+    if (this.#free > 0) {
+      this.#free -= 1
+      return false
     }
-  }
-
-  #wait(deadline: Deadline): Promise<void> {
     let enter = () => {}
     const entered = new Promise<void>((resolve) => {
       enter = resolve
     })
     this.#waiting.add(enter)
     // After an abort in the moment in which it could have entered, the next one enters.
-    const abandon = () => this.#waiting.delete(enter) || this.#release()
-    return deadline.waitFor(entered, 'connection', { abandon })
+    const abandon = () => this.#waiting.delete(enter) || this.release()
+    await deadline.waitFor(entered, 'connection', { abandon })
+    return true
   }
 
-  #release(): void {
+  release(): void {
     const [next] = this.#waiting
     if (next === undefined) {
       this.#free += 1

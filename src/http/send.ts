@@ -165,13 +165,13 @@ class RunningCall {
     authorization: Authorization,
   ): Promise<{ outcome: Answer | ConnectionError; sentWith: Authorization }> {
     const { authorizer, connections } = this.settings
-    if (connections === undefined) {
-      return { outcome: await this.#exchange(request, authorization), sentWith: authorization }
-    }
-    return connections.run(this.deadline, async (hasWaited) => {
+    const hasWaited = await connections?.acquire(this.deadline)
+    try {
       const sentWith = hasWaited ? await authorizer.authorize(this.deadline) : authorization
       return { outcome: await this.#exchange(request, sentWith), sentWith }
-    })
+    } finally {
+      connections?.release()
+    }
   }
 
   /** @throws the deadline's reason, or an error of this package that is not about the network */
