@@ -161,7 +161,7 @@ function readParameters(
   headers: Headers,
   permittedHeaders: readonly string[],
 ): Record<string, string> {
-  const given = [...form].filter(([name]) => !(name in createSchema.shape))
+  const given = [...form].filter(([name]) => !Object.hasOwn(createSchema.shape, name))
   for (const name of permittedHeaders) {
     const value = headers.get(name)
     if (value !== null) given.push([name, value])

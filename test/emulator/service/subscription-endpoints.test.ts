@@ -97,10 +97,11 @@ describe('the create request (docs/service.md, Endpoints)', () => {
 
   test('every further field becomes a parameter, and so do the permitted headers, in any case', async () => {
     const headers = { userdata: 'mine', 'x-site': 'north', 'x-other': 'no' }
-    await created(emulator, { url, fields: { token: 't+/= 1', 'X-Tag': '' }, headers })
+    await created(emulator, { url, fields: { token: 't+/= 1', 'X-Tag': '', constructor: 'x' }, headers })
     expect(emulator.subscriptions.at(-1)?.parameters).toEqual({
       token: 't+/= 1',
       'X-Tag': '',
+      constructor: 'x',
       UserData: 'mine',
       'X-Site': 'north',
     })
