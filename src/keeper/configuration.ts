@@ -103,5 +103,6 @@ export class Configuration {
 }
 
 const newerMessage =
-  'Another process has a newer configuration (types, callback URL, parameters or headers): this one sends nothing more. ' +
-  'Stop this process, or start it with the newer one. A restart with the old one moves every user back.'
+  'Another process, or another keeper with this `name`, has a newer configuration (types, callback URL, parameters or ' +
+  'headers): this one sends nothing more. Stop this process, or start it with the newer one: a restart with the old one ' +
+  'moves every user back. Give each roster a `name` of its own.'
