@@ -38,6 +38,29 @@ test('while the next restore waits, a sweep reports the user as failed', async (
   expect(report).toMatchObject({ wanted: 1, active: 0, failed: [{ username: 'agent0' }] })
 })
 
+test('a service that is out while every user waits for a restore is tried when the waits end', async () => {
+  const world = await settledWorld({ users: 4 })
+  const node = nodeOf(world)
+  for (let count = 0; count < 2; count++) {
+    world.end(agents(4))
+    await world.settled(node, (keeper) => keeper.sweep())
+  }
+  expect(world.gaps).toHaveLength(4)
+  world.outage = { kind: 'unreachable' }
+  const outSinceMs = world.time.nowMs
+  await world.time.advance(50 * second)
+  expect(world.requestsSince(outSinceMs)).toEqual([])
+  expect(problemCodes(node)).toEqual(['RECEIVER_SUSPECTED'])
+  await world.time.advance(9 * minute)
+  expect(problemCodes(node)).toEqual(['RECEIVER_SUSPECTED', 'SERVICE'])
+  expect(world.requestsSince(outSinceMs).length).toBeLessThan(20)
+  world.outage = undefined
+  await world.time.advance(5 * minute)
+  expect(problemCodes(node)).toEqual(['RECEIVER_SUSPECTED'])
+  expect(world.service.active('keeper')).toHaveLength(4)
+  expect(world.gaps).toHaveLength(8)
+})
+
 describe('a delivery', () => {
   test('ends the wait for the next restore, and the suspicion', async () => {
     const world = await settledWorld({ users: 1 })
