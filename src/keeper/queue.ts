@@ -301,8 +301,7 @@ export class Queue {
 
   /** One ended subscription suggests more: every user is proven again. */
   #noteEndedSubscription(): void {
-    const calmMs = Math.max(calmAfterEndMs, this.options.sweepIntervalMs)
-    const isFirst = now() - this.#subscriptionEndedSince >= calmMs
+    const isFirst = now() - this.#subscriptionEndedSince >= calmAfterEndMs(this.options.sweepIntervalMs)
     this.#subscriptionEndedSince = now()
     if (isFirst && this.#isWatching) this.users.markAllDue(now())
   }

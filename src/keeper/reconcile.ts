@@ -161,7 +161,7 @@ export class Reconciliation {
       case 'done': {
         // A restored subscription that lasts shows that the receiver works again, also without a delivery.
         const { provenAt = at, restoredAt = 0 } = record
-        const hasLasted = Math.abs(provenAt - restoredAt) >= Math.max(calmAfterEndMs, sweepIntervalMs)
+        const hasLasted = Math.abs(provenAt - restoredAt) >= calmAfterEndMs(sweepIntervalMs)
         const codes = hasLasted ? undefined : (['CONFLICT', 'REFUSED', 'ROSTER', 'SERVICE'] as const)
         problems.removeUser(username, codes)
         return { kind, againMs: user.proofDueFrom - now() }

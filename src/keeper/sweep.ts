@@ -48,14 +48,13 @@ export class Sweep {
   /** A user was reconciled. */
   note(user: User, { ending, gaps, isCreated }: Outcome): void {
     if (!this.#open.has(user)) return
+    const isDone = ending.kind === 'done'
     if (isCreated) this.counts.created++
     if (gaps.length > 0) this.counts.restored++
+    if (ending.kind === 'forget') this.counts.removed++
     // The reconciliation had begun before the sweep.
-    if (ending.kind === 'done' && user.isWanted && user.proofSince < this.provenSince) return
-    if (ending.kind === 'forget') {
-      this.counts.removed++
-      this.#close(user, false)
-    } else if (ending.kind === 'done') this.#close(user, user.isWanted)
+    if (isDone && user.isWanted && user.proofSince < this.provenSince) return
+    if (isDone || ending.kind === 'forget') this.#close(user, isDone && user.isWanted)
     else this.#wait(user, ending)
   }
 

@@ -20,8 +20,8 @@ export const lookMs = 30_000
 export const deliveryLagMs = 1 * minute
 /** The wait after an unreadable answer to a create, or for a wrong route. */
 export const brokenAnswerMs = 15 * minute
-/** If no subscription ends for this time, or an interval if longer, the receiver works again. */
-export const calmAfterEndMs = 15 * minute
+/** If no subscription ends for this time, the receiver works again. */
+export const calmAfterEndMs = (sweepIntervalMs: number) => Math.max(15 * minute, sweepIntervalMs)
 /** How long a sweep waits for the service or the store. */
 export const sweepPatienceMs = 1 * minute
 /** How long a sweep waits for a claim: until it is stale, and one more look. */
