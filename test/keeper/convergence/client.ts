@@ -73,15 +73,13 @@ interface Answer {
 type Result = Answer | { readonly error: NotificationError; readonly isOutcomeUnknown: boolean }
 
 export class ModelClient implements KeeperClient {
-  readonly #network: Network
   /** Routes that have answered 2xx. */
   readonly #proven = new Set<'update' | 'unsubscribe'>()
-  readonly #process: VirtualProcess
 
-  constructor(network: Network, process: VirtualProcess) {
-    this.#network = network
-    this.#process = process
-  }
+  constructor(
+    private readonly network: Network,
+    private readonly process: VirtualProcess,
+  ) {}
 
   async tryCreateSubscription(
     input: CreateSubscriptionInput,
@@ -96,7 +94,7 @@ export class ModelClient implements KeeperClient {
       { kind, username: usernames[0], subscriptionId: undefined },
       options,
       () => {
-        const answer = this.#network.service.create({ ...request, parameters }, 'keeper')
+        const answer = this.network.service.create({ ...request, parameters }, 'keeper')
         return answer.status === 201 ? { status: 201, created: answer.id } : answer
       },
     )
@@ -118,7 +116,7 @@ export class ModelClient implements KeeperClient {
   }
 
   async unsubscribe(id: number, options?: CallOptions): Promise<void> {
-    await this.#sendById('unsubscribe', id, options, () => this.#network.service.end(id, 'keeper'))
+    await this.#sendById('unsubscribe', id, options, () => this.network.service.end(id, 'keeper'))
   }
 
   async updateSubscriptionParameters(
@@ -127,7 +125,7 @@ export class ModelClient implements KeeperClient {
     options?: CallOptions,
   ): Promise<void> {
     const values = { ...input.parameters, ...input.headers }
-    await this.#sendById('update', id, options, () => this.#network.service.update(id, values))
+    await this.#sendById('update', id, options, () => this.network.service.update(id, values))
   }
 
   async #sendById(
@@ -136,10 +134,10 @@ export class ModelClient implements KeeperClient {
     options: CallOptions | undefined,
     perform: () => number,
   ): Promise<void> {
-    const username = this.#network.service.userOf(subscriptionId)
-    const statusOf = (status: number) => (status === 404 ? this.#network.statusOfEnded : status)
+    const username = this.network.service.userOf(subscriptionId)
+    const statusOf = (status: number) => (status === 404 ? this.network.statusOfEnded : status)
     const result = await this.#send({ kind, username, subscriptionId }, options, () => ({
-      status: this.#network.hasWrongRoutes ? 404 : statusOf(perform()),
+      status: this.network.hasWrongRoutes ? 404 : statusOf(perform()),
     }))
     if ('error' in result) throw result.error
     const { status } = result
@@ -162,12 +160,12 @@ export class ModelClient implements KeeperClient {
   ): Promise<Result> {
     if (retry !== false)
       throw new Error('The keeper repeats failed calls itself, so it calls with `retry: false`.')
-    const process = this.#process
+    const process = this.process
     return process.operate(() => {
       const atMs = process.time.nowMs
       const request: SentRequest = { atMs, process, ...operation, isAwaited: true, isAnswered: false }
-      const outcome = this.#network.send(request)
-      const latencyMs = this.#network.latencyMs()
+      const outcome = this.network.send(request)
+      const latencyMs = this.network.latencyMs()
       const isPerformed = outcome.kind === 'answered' || outcome.kind === 'garbled'
       const effectAfterMs = isPerformed ? latencyMs / 2 : outcome.effectAfterMs
       let answer: Answer = { status: 0 }

@@ -28,14 +28,11 @@ export const firstId = 1_001
 export class ModelService {
   /** All that ever existed, the oldest first. */
   readonly subscriptions: ModelSubscription[] = []
-  readonly #nowMs: () => number
   readonly #activeByUser = new Map<string, ModelSubscription[]>()
   /** How many there had been when the service last began anew. */
   #forgotten = 0
 
-  constructor(nowMs: () => number) {
-    this.#nowMs = nowMs
-  }
+  constructor(private readonly nowMs: () => number) {}
 
   create(
     request: CreateRequest,
@@ -62,7 +59,7 @@ export class ModelService {
       usernames: [...usernames],
       callbackUrl,
       owner,
-      createdAtMs: this.#nowMs(),
+      createdAtMs: this.nowMs(),
       parameters: { ...request.parameters },
       failures: 0,
     }
@@ -89,7 +86,7 @@ export class ModelService {
   end(id: number, by: NonNullable<ModelSubscription['endedBy']>): 204 | 404 {
     const subscription = this.find(id)
     if (subscription === undefined) return 404
-    subscription.endedAtMs = this.#nowMs()
+    subscription.endedAtMs = this.nowMs()
     subscription.endedBy = by
     for (const name of subscription.usernames) {
       const others = this.activeFor(name).filter((each) => each !== subscription)

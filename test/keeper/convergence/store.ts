@@ -22,8 +22,6 @@ export interface StoreOptions {
 }
 
 export class ModelStore {
-  readonly #time: VirtualTime
-  readonly #options: StoreOptions
   readonly #entries = new Map<string, string>()
   /** What each write replaced, the newest last. */
   readonly #history: { readonly atMs: number; readonly key: string; readonly before: string | undefined }[] =
@@ -37,10 +35,10 @@ export class ModelStore {
   #faultsEndedMs = Number.NEGATIVE_INFINITY
   #mode: StoreMode = 'working'
 
-  constructor(time: VirtualTime, options: StoreOptions) {
-    this.#time = time
-    this.#options = options
-  }
+  constructor(
+    private readonly time: VirtualTime,
+    private readonly options: StoreOptions,
+  ) {}
 
   // Faults.
 
@@ -70,7 +68,7 @@ export class ModelStore {
 
   /** Holds again what it held some time ago: a replica without the last writes was promoted, or a dump was restored. */
   rollBack(byMs: number): void {
-    const toMs = this.#time.nowMs - byMs
+    const toMs = this.time.nowMs - byMs
     for (
       let last = this.#history.at(-1);
       last !== undefined && last.atMs > toMs;
@@ -99,12 +97,12 @@ export class ModelStore {
   }
 
   #noteLoss(text?: string): void {
-    this.#losses.push({ atMs: this.#time.nowMs, text })
+    this.#losses.push({ atMs: this.time.nowMs, text })
     this.#noteFault()
   }
 
   #noteFault(): void {
-    this.#faultsEndedMs = this.#time.nowMs
+    this.#faultsEndedMs = this.time.nowMs
   }
 
   // What rules ask.
@@ -141,7 +139,7 @@ export class ModelStore {
       set: (key, text, ttlMs) => perform(key, () => this.#write(key, text, ttlMs)),
       delete: (key) => perform(key, () => this.#keep(key, undefined)),
     }
-    if (!this.#options.hasCompareAndSet) return store
+    if (!this.options.hasCompareAndSet) return store
     return {
       ...store,
       compareAndSet: (key, expected, text, ttlMs) =>
@@ -153,7 +151,7 @@ export class ModelStore {
   }
 
   #perform<T>(process: VirtualProcess, key: string, effect: () => T): T | Promise<T> {
-    const { isSynchronous, random } = this.#options
+    const { isSynchronous, random } = this.options
     const isRejecting = this.#mode === 'failing' || this.#cutOff.has(process) || this.#brokenKeys.has(key)
     const fail = (): never => {
       throw new Error('The store fails.')
@@ -186,13 +184,13 @@ export class ModelStore {
   #write(key: string, text: string, ttlMs: number | undefined): boolean {
     if (typeof text !== 'string' || (ttlMs !== undefined && !(Number.isInteger(ttlMs) && ttlMs > 0)))
       throw new Error(`The store keeps texts for whole milliseconds, not ${typeof text} for ${ttlMs}.`)
-    this.#options.onText(key, text)
+    this.options.onText(key, text)
     if (this.#mode !== 'forgetting') this.#keep(key, text)
     return true
   }
 
   #keep(key: string, text: string | undefined): void {
-    this.#history.push({ atMs: this.#time.nowMs, key, before: this.#entries.get(key) })
+    this.#history.push({ atMs: this.time.nowMs, key, before: this.#entries.get(key) })
     if (text === undefined) this.#entries.delete(key)
     else this.#entries.set(key, text)
   }

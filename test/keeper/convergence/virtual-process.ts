@@ -29,8 +29,6 @@ export interface Fuse {
 }
 
 export class VirtualProcess {
-  readonly name: string
-  readonly time: VirtualTime
   /** By how much its wall clock is ahead of the true time. */
   wallSkewMs = 0
   /** Monotonic clocks begin anywhere: a stamp of one means nothing to another process. */
@@ -41,15 +39,15 @@ export class VirtualProcess {
   resumedMs = 0
   /** What came while it was suspended. */
   readonly #held: (() => void)[] = []
-  readonly #random: () => number
   #fuse: Fuse | undefined
   onDeath: () => void = () => {}
 
-  constructor(name: string, time: VirtualTime, random: () => number) {
-    this.name = name
-    this.time = time
+  constructor(
+    readonly name: string,
+    readonly time: VirtualTime,
+    readonly random: () => number,
+  ) {
     this.#monotonicStartMs = Math.floor(random() * 1e7) - time.nowMs
-    this.#random = random
   }
 
   get isDead(): boolean {
@@ -72,10 +70,6 @@ export class VirtualProcess {
   wallMs(): number {
     this.time.step()
     return epochMs + Math.floor(this.time.nowMs) + this.wallSkewMs
-  }
-
-  random(): number {
-    return this.#random()
   }
 
   /** From now on it has no effect on anything, and nothing reaches it. */
