@@ -42,6 +42,20 @@ describe('a sweep', () => {
     expect(report).toMatchObject({ active: 1, restored: 1 })
   })
 
+  test('believes no delivery that arrives meanwhile: it may be the third failure', async () => {
+    const world = worldOf({ users: 8, keeper: { concurrency: 1, maxRequestsPerSecond: 0.5 } })
+    const node = world.start(undefined, false)
+    await world.settled(node, (keeper) => keeper.sweep())
+    const sweeping = node.process.run(() => node.keeper.sweep())
+    await world.time.advance(second)
+    for (const name of agents(8)) world.callback(name)
+    await world.time.advance(second / 2)
+    world.end(agents(8))
+    await world.time.advance(minute)
+    // One user was proven before.
+    expect(await sweeping).toMatchObject({ active: 8, restored: 7 })
+  })
+
   test('waits a minute for a service that is down, and the next one begins anew', async () => {
     const world = worldOf({ users: 4, isStoreSynchronous: true })
     world.outage = { kind: 'unreachable' }
