@@ -151,6 +151,11 @@ describe('the cause', () => {
     expect(JSON.stringify(cause) + (cause as Error).stack).not.toContain('p4ssword')
   })
 
+  test('has at most 300 characters of what was said', async () => {
+    const { cause } = (await failureAfter(failed({}, 'x'.repeat(1_000)))).error
+    expect(cause).toHaveProperty('message', `${'x'.repeat(300)}…`)
+  })
+
   test('has no other properties: they may hold the answer or the request', async () => {
     const { error } = await failureAfter(failed({ code: 'ECONNRESET', request: 'x', data: 'y' }))
     expect(Object.keys(error.cause as object)).toEqual(['code'])
