@@ -26,6 +26,11 @@ test.each([1, 2, 3])('while deliveries arrive %i processes send none', async (pr
   const before = world.requests.length
   await deliver(60)
   expect(world.requests.length - before).toBe(0)
+  for (const { process, keeper } of world.nodes)
+    expect(process.run(() => keeper.subscription('agent0'))).toMatchObject({
+      state: 'active',
+      lastDeliveryAt: expect.any(Number),
+    })
 })
 
 test.each([

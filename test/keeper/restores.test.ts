@@ -78,24 +78,6 @@ describe('a delivery', () => {
     expect(report).toMatchObject({ restored: 1, active: 1 })
   })
 
-  test('is a proof for other processes, too', async () => {
-    const world = await settledWorld({ users: 1, processes: 2 })
-    // The process that proved the user last is due first; the other one gets the deliveries.
-    const prover = world.requests[0]?.process
-    const receiver = world.nodes.find(({ process }) => process !== prover) ?? nodeOf(world)
-    const other = world.nodes.find(({ process }) => process === prover) ?? nodeOf(world)
-    const [id = 0] = Object.values(world.ids)
-    const before = world.requests.length
-    for (let count = 0; count < 60; count++) {
-      receiver.process.run(() => receiver.keeper.observe({}, { subscriptionId: id }))
-      await world.time.advance(minute)
-    }
-    expect(world.requests.length).toBe(before)
-    const shown = other.process.run(() => other.keeper.subscription('agent0'))
-    expect(shown?.state).toBe('active')
-    expect(shown?.lastDeliveryAt).toBeGreaterThan(0)
-  })
-
   test('of an unknown subscription is a STRAY after one interval, until no more come', async () => {
     const world = await settledWorld({ users: 1 })
     const { process, keeper } = nodeOf(world)

@@ -98,6 +98,24 @@ test('a user that an old roster brings back stays listed: if that process dies, 
   }
 })
 
+test('a user who left leaves nothing in the store, wherever the process dies', async () => {
+  for (let operations = 1; operations <= 12; operations++) {
+    const world = await settledWorld({ users: 2 })
+    const { process, keeper } = nodeOf(world)
+    world.isUncertain = true
+    world.wanted.delete('agent0')
+    void process.run(() => keeper.sweep())
+    while (!world.requestsSince(0).includes('unsubscribe agent0')) await world.time.advance(1)
+    process.setFuse({ operations, blows: 'before', happen: () => process.kill() })
+    await world.time.advance(minute)
+    process.kill()
+    world.start()
+    await world.time.advance(32 * minute)
+    const texts = world.store.keys.map((key) => world.store.text(key))
+    expect([operations, ...texts.filter((text) => text?.includes('agent0'))]).toEqual([operations])
+  }
+})
+
 describe('a roster that', () => {
   test.each(['empty', 'throwing', 'hanging', 'unreadable'] as const)(
     'is %s removes no user, and is reported until it works',

@@ -74,10 +74,3 @@ test('in three deployments refuses no callback', async () => {
     Array(200).fill(newToken),
   )
 })
-
-test('in two deployments refuses callbacks: an old process does not take the new token', async () => {
-  sendCallbacks()
-  await waitForValue(await deploy({ takes: both, sends: newToken }))
-  await deploy({ takes: [newToken], sends: newToken })
-  expect(new Set(refused)).toEqual(new Set([newToken]))
-})

@@ -54,6 +54,17 @@ describe('a store that was emptied', () => {
   })
 })
 
+test('a configuration that the store lost gives its number to no other one: new values reach every user', async () => {
+  const world = await settledWorld({ users: 3 })
+  nodeOf(world).process.kill()
+  world.store.replace('coaching:configuration', undefined)
+  const token = world.newSecret()
+  world.start({ ...defaultConfiguration, parameters: { token } })
+  await world.time.advance(minute)
+  const tokens = world.service.active('keeper').map(({ parameters }) => parameters.token)
+  expect(tokens).toEqual([token, token, token])
+})
+
 test.each([
   ['with', defaultConfiguration.parameters],
   ['without', {}],
@@ -160,15 +171,6 @@ test('unsubscribeAll names the users whose records it could not read, also in a 
   world.store.repairKeys()
   const again = await world.settled(node, (keeper) => keeper.unsubscribeAll())
   expect(again).toMatchObject({ removed: 3, failed: [] })
-})
-
-describe('a store without compareAndSet', () => {
-  test('serves one process', async () => {
-    const world = await settledWorld({ users: 5, hasCompareAndSet: false })
-    world.end(['agent3'])
-    await world.time.advance(20 * minute)
-    expect(world.causes).toEqual(['agent3 ended'])
-  })
 })
 
 test('a compareAndSet that compares no more is found before anything is sent, also if records are there', async () => {

@@ -284,7 +284,7 @@ export const themes: Readonly<Record<string, readonly EventName[]>> = {
   'lossy store': [...ordinary, ...names(lossEvents), ...processes],
   roster: [...ordinary, 'want', 'leave', 'roster', ...processes],
   configuration: [...ordinary, ...names(configurationEvents), ...processes],
-  deployments: ['end', 'canary', 'deploy', 'rotate', 'startAnother', 'crash', 'stop'],
+  deployments: ['end', 'canary', 'deploy', 'rotate', 'startAnother', 'crash', 'stop', 'storeFails', 'outage'],
   services: [...ordinary, 'otherService', 'idsGivenAnew', ...processes],
   everything: names(events),
 }
