@@ -29,32 +29,6 @@ describe('openapi.json', () => {
     expect(validator.version).toBe('3.1')
   })
 
-  test('has the token endpoint, the subscription operations and the callback, each with its security', () => {
-    const operations = [
-      ...Object.entries({ ...document.paths, ...document.webhooks }).flatMap(([path, item]) =>
-        Object.entries(item).flatMap(([method, operation]) =>
-          'operationId' in operation ? [[`${method} ${path}`, operation] as const] : [],
-        ),
-      ),
-    ]
-    const securityOf = operations.map(([name, { security, responses }]) => [
-      name,
-      security.flatMap(Object.keys),
-      Object.keys(responses),
-    ])
-    expect(securityOf).toEqual([
-      [
-        'post /auth/realms/{domain}/protocol/openid-connect/token',
-        ['clientCredentials'],
-        ['200', '400', '401', 'default'],
-      ],
-      ['post /api/subscriptions', ['bearer', 'basic'], ['201', '409', 'default']],
-      ['put /api/subscriptions/{subscriptionId}', ['bearer', 'basic'], ['404', '2XX', 'default']],
-      ['delete /api/subscriptions/{subscriptionId}', ['bearer', 'basic'], ['204', '404', 'default']],
-      ['post notification', [], ['2XX', 'default']],
-    ])
-  })
-
   test('describes what the client sends and what it is answered', async () => {
     await using emulator = await startEmulator()
     const exchanges = recordedExchanges(emulator)

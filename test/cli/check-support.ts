@@ -4,7 +4,7 @@ import { createServer, type RequestListener } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { join } from 'node:path'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
-import { afterAll, beforeAll, expect } from 'vitest'
+import { beforeAll, expect } from 'vitest'
 import { clientVariables } from '../../src/emulator/words.js'
 import { serving } from '../support/listen.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
@@ -12,16 +12,6 @@ import { call } from './support.js'
 
 /** Is in every body of an answer here, and must be printed nowhere. */
 export const bodyMark = 'the-body-of-an-answer'
-
-export interface CheckFixture {
-  readonly emulator: Emulator
-  /** Has the files `token` (the right secret) and `ca.pem`. */
-  readonly folder: string
-  /** A right environment, with the changes of a test. */
-  environment(changes?: Record<string, string>): Record<string, string>
-  /** Runs `check --json`, and asserts what every check must keep. */
-  check(args: readonly string[], env?: Record<string, string>): Promise<PrintedCheck>
-}
 
 export interface PrintedStep {
   readonly name: string
@@ -43,60 +33,55 @@ export function shown(step: PrintedStep | undefined): string {
   return `${outcome}: ${message}\n  ${next}`.replace(/(127\.0\.0\.1):\d+/g, '$1:<port>').trimEnd()
 }
 
-/** One emulator for all tests of a file. */
-export function checkFixture(): CheckFixture {
-  let started: { emulator: Emulator; folder: Awaited<ReturnType<typeof temporaryFolder>> } | undefined
-  beforeAll(async () => {
-    started = {
-      emulator: await startEmulator(),
-      folder: await temporaryFolder(),
-    }
-    const { emulator, folder } = started
-    await writeFile(join(folder.path, 'ca.pem'), emulator.ca)
-    await writeFile(join(folder.path, 'token'), 'hush-1\n')
-  })
-  afterAll(async () => {
-    await started?.emulator.close()
-    await started?.folder[Symbol.asyncDispose]()
-  })
-  const now = () => {
-    if (started === undefined) throw new Error('used before the tests')
-    return started
+class CheckFixture {
+  declare emulator: Emulator
+  /** Has the files `token` (the right secret) and `ca.pem`. */
+  declare folder: string
+
+  /** A right environment, with the changes of a test. */
+  environment(changes: Record<string, string> = {}): Record<string, string> {
+    return { ...clientVariables(this.emulator, join(this.folder, 'ca.pem')), ...changes }
   }
 
-  const fixture: CheckFixture = {
-    get emulator() {
-      return now().emulator
-    },
-    get folder() {
-      return now().folder.path
-    },
-    environment(changes = {}) {
-      return { ...clientVariables(fixture.emulator, join(fixture.folder, 'ca.pem')), ...changes }
-    },
-    async check(args, env = fixture.environment()) {
-      const { code, stdout, stderr } = await call(['check', '--json', ...args], env)
-      for (const secret of ['hush', bodyMark, fixture.emulator.clientSecret]) {
-        expect(stdout + stderr).not.toContain(secret)
-      }
-      // Without a configuration the receiver alone is checked, and standard error says what is missing.
-      const isConfigured = Object.keys(env).length > 0
-      if (isConfigured) expect(stderr).toBe('')
-      const lines: (PrintedStep & { event: string })[] = stdout.split('\n').map((line) => JSON.parse(line))
-      const steps = lines.filter(({ event }) => event === 'step')
-      const failures = steps.filter(({ outcome }) => outcome === 'failed')
-      const isOk = failures.length === 0
-      const result = {
-        event: 'result',
-        ok: isOk && isConfigured,
-        failed: failures.length,
-        unknown: steps.filter(({ outcome }) => outcome === 'unknown').length,
-      }
-      expect(lines.at(-1)).toEqual(result)
-      expect(code).toBe(isOk ? (isConfigured ? 0 : 2) : 1)
-      return { steps, failures, outcomes: steps.map(({ name, outcome }) => [name, outcome] as const) }
-    },
+  /** Runs `check --json`, and asserts what every check must keep. */
+  async check(args: readonly string[], env = this.environment()): Promise<PrintedCheck> {
+    const { code, stdout, stderr } = await call(['check', '--json', ...args], env)
+    for (const secret of ['hush', bodyMark, this.emulator.clientSecret]) {
+      expect(stdout + stderr).not.toContain(secret)
+    }
+    // Without a configuration the receiver alone is checked, and standard error says what is missing.
+    const isConfigured = Object.keys(env).length > 0
+    if (isConfigured) expect(stderr).toBe('')
+    const lines: (PrintedStep & { event: string })[] = stdout.split('\n').map((line) => JSON.parse(line))
+    const steps = lines.filter(({ event }) => event === 'step')
+    const failures = steps.filter(({ outcome }) => outcome === 'failed')
+    const isOk = failures.length === 0
+    const result = {
+      event: 'result',
+      ok: isOk && isConfigured,
+      failed: failures.length,
+      unknown: steps.filter(({ outcome }) => outcome === 'unknown').length,
+    }
+    expect(lines.at(-1)).toEqual(result)
+    expect(code).toBe(isOk ? (isConfigured ? 0 : 2) : 1)
+    return { steps, failures, outcomes: steps.map(({ name, outcome }) => [name, outcome] as const) }
   }
+}
+
+/** One emulator for all tests of a file. */
+export function checkFixture(): CheckFixture {
+  const fixture = new CheckFixture()
+  beforeAll(async () => {
+    const folder = await temporaryFolder()
+    fixture.emulator = await startEmulator()
+    fixture.folder = folder.path
+    await writeFile(join(folder.path, 'ca.pem'), fixture.emulator.ca)
+    await writeFile(join(folder.path, 'token'), 'hush-1\n')
+    return async () => {
+      await fixture.emulator.close()
+      await folder[Symbol.asyncDispose]()
+    }
+  })
   return fixture
 }
 
