@@ -1,10 +1,11 @@
 /** The Authorization header of subscription calls, by kind of credentials (docs/client.md, Tokens). */
 import pMemoize from 'p-memoize'
 import { TimeoutError } from '../errors.js'
-import type { Deadline, TimeoutReason } from '../http/deadline.js'
+import type { Deadline } from '../http/deadline.js'
 import { type RetryOptions, retryPolicy } from '../http/retry.js'
 import type { Authorization, Authorizer } from '../http/send.js'
 import { configurationError } from '../shared/validation.js'
+import type { Words } from '../shared/words.js'
 import { SharedToken } from './shared-token.js'
 import {
   accessTokenPattern,
@@ -35,13 +36,8 @@ export interface ProvidedTokenAuth {
 /** One of the three ways to authenticate (docs/service.md, Authentication). */
 export type Auth = ClientCredentialsAuth | BasicAuth | ProvidedTokenAuth
 
-export interface TokenAuthorizer extends Authorizer {
-  /** The held access token, as an existing promise; `undefined` if the caller must wait for a token. */
-  heldAccessToken?(): Promise<string> | undefined
-}
-
-export function authorizerFor(auth: Auth, options: TokenRequestOptions): TokenAuthorizer {
-  if ('getAccessToken' in auth) return providedTokenAuthorizer(auth)
+export function authorizerFor(auth: Auth, options: TokenRequestOptions): Authorizer {
+  if ('getAccessToken' in auth) return providedAuthorizer(auth)
   if (!('username' in auth)) return new RequestedTokens(auth, options)
   const credentials = basicCredentials(auth.username, auth.password)
   const authorization = { header: `Basic ${credentials}`, secrets: [credentials, auth.password] }
@@ -63,12 +59,16 @@ function bearer(accessToken: string, expiresAt?: number): Authorization {
 }
 
 /** Tokens from the caller's function, which also caches and refreshes them. */
-function providedTokenAuthorizer(auth: ProvidedTokenAuth): TokenAuthorizer {
+function providedAuthorizer(auth: ProvidedTokenAuth): Authorizer {
   async function authorize(deadline: Deadline): Promise<Authorization> {
     const provided = (async (): Promise<unknown> => auth.getAccessToken())()
-    const token = await deadline.waitFor(provided, 'token', { timeoutReason: () => noTokenYet })
+    const words: Words = ({ orMoreTime }) =>
+      `\`auth.getAccessToken\` had not returned a token. See what it waits for${orMoreTime}.`
+    const token = await deadline.waitFor(provided, 'token', { timeoutReason: () => ({ words }) })
     if (typeof token === 'string' && accessTokenPattern.test(token)) return bearer(token)
-    throw noAccessToken([{ path: ['auth', 'getAccessToken'], message: noTokenReturned }])
+    const message =
+      'must return the token alone, as text of visible ASCII characters: without `Bearer`, and not in an object'
+    throw noAccessToken([{ path: ['auth', 'getAccessToken'], message }])
   }
   return {
     authorize,
@@ -79,14 +79,6 @@ function providedTokenAuthorizer(auth: ProvidedTokenAuth): TokenAuthorizer {
     },
   }
 }
-
-const noTokenYet: TimeoutReason = {
-  words: ({ orMoreTime }) =>
-    `\`auth.getAccessToken\` had not returned a token. See what it waits for${orMoreTime}.`,
-}
-
-const noTokenReturned =
-  'must return the token alone, as text of visible ASCII characters: without `Bearer`, and not in an object'
 
 interface HeldToken extends IssuedToken {
   /** The same token as one promise: the hot path returns it and allocates nothing. */
@@ -107,7 +99,7 @@ const refreshWait = [1 / 64, 1 / 32] as const
 const inFlightOnly = { cache: false, cacheKey: () => undefined } as const
 
 /** Client credentials: tokens are requested, held and refreshed. */
-class RequestedTokens implements TokenAuthorizer {
+class RequestedTokens implements Authorizer {
   readonly #endpoint: TokenEndpoint
   readonly #options: TokenRequestOptions
   readonly #shared: SharedToken | undefined

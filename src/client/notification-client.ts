@@ -1,5 +1,5 @@
 /** The client: every call to the notification service. */
-import { accessTokenOf, authorizerFor, type TokenAuthorizer } from '../auth/authorizer.js'
+import { accessTokenOf, authorizerFor } from '../auth/authorizer.js'
 import { ClosedError, NotificationError } from '../errors.js'
 import { fetchTransport } from '../http/fetch.js'
 import { defaultRetryPolicy, retryPolicy } from '../http/retry.js'
@@ -58,7 +58,6 @@ export class NotificationClient implements AsyncDisposable {
    */
   readonly service: string
   readonly #endpoints: SubscriptionEndpoints
-  readonly #authorizer: TokenAuthorizer
   /** Of every call, if its options do not say otherwise. */
   readonly #settings: Omit<CallSettings, 'method'>
   readonly #calls = new InFlight()
@@ -85,13 +84,11 @@ export class NotificationClient implements AsyncDisposable {
       timeoutMs: valid.timeoutMs,
       log,
     }
-    this.#authorizer = authorizerFor(auth, {
-      ...shared,
-      gateway: headers && { origin: baseUrl.origin, headers },
-    })
+    const gateway = headers && { origin: baseUrl.origin, headers }
+    const authorizer = authorizerFor(auth, { ...shared, gateway })
     // Not of token requests: a request that has its connection may wait for one.
     const connections = fetch || dispatcher ? undefined : new Semaphore(maxConnections)
-    this.#settings = { ...shared, authorizer: this.#authorizer, connections }
+    this.#settings = { ...shared, authorizer, connections }
   }
 
   /**
@@ -185,10 +182,10 @@ export class NotificationClient implements AsyncDisposable {
    */
   getAccessToken(options?: CallOptions): Promise<string> {
     // The hot path: no async function, no timer, and one promise for all callers.
-    const held = options === undefined && !this.#isClosed ? this.#authorizer.heldAccessToken?.() : undefined
+    const { authorizer } = this.#settings
+    const held = options === undefined && !this.#isClosed ? authorizer.heldAccessToken?.() : undefined
     return (
-      held ??
-      this.#call('getAccessToken', options, ({ deadline }) => accessTokenOf(this.#authorizer, deadline))
+      held ?? this.#call('getAccessToken', options, ({ deadline }) => accessTokenOf(authorizer, deadline))
     )
   }
 

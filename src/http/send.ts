@@ -29,6 +29,8 @@ export interface Authorizer {
   authorize(deadline: Deadline): Authorization | Promise<Authorization>
   /** After a 401: another authorization to repeat the request with, or `undefined` if repeating would not help. */
   reauthorize?(rejected: Authorization, deadline: Deadline): Promise<Authorization | undefined>
+  /** The held access token, as an existing promise; `undefined` if the caller must wait for a token. */
+  heldAccessToken?(): Promise<string> | undefined
 }
 
 /** The service's last answer to a call, a success or not. */

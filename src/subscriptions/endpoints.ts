@@ -163,8 +163,14 @@ export class SubscriptionEndpoints {
     subscriptionId: number,
     values: UpdateSubscriptionParametersInput,
   ): Promise<void> {
+    const { idField, method, path } = this.#routes[operation]
+    const id = String(subscriptionId)
+    const fields = { ...(idField !== undefined && { [idField]: id }), ...values.parameters }
+    const hasForm = idField !== undefined || values.parameters !== undefined
     const request = {
-      ...this.#onRoute(this.#routes[operation], subscriptionId, values.parameters),
+      method,
+      address: addressBelow(this.#baseUrl, path.replace(idPlace, id)),
+      body: hasForm ? new URLSearchParams(fields).toString() : undefined,
       ...this.#headersAndSecrets(values),
       isRepeatable: true,
       action: operation === 'update' ? 'update the subscription' : operation,
@@ -183,20 +189,6 @@ export class SubscriptionEndpoints {
         : refusedChange(answer, { operation, subscriptionId, provesEnded, isLost })
     if (failure !== undefined) throw failure
     this.#confirmed.add(operation)
-  }
-
-  /** @param parameters - for the body; there is no body without parameters and without a field for the id */
-  #onRoute(
-    { idField, method, path }: ResolvedRoute,
-    subscriptionId: number,
-    parameters: AssociatedValues | undefined,
-  ): Pick<UnauthorizedRequest, 'method' | 'address' | 'body'> {
-    const address = addressBelow(this.#baseUrl, path.replace(idPlace, String(subscriptionId)))
-    if (idField === undefined && parameters === undefined) return { method, address }
-    const fields = { ...(idField !== undefined && { [idField]: subscriptionId }), ...parameters }
-    const form = new URLSearchParams()
-    for (const [name, value] of Object.entries(fields)) form.append(name, String(value))
-    return { method, address, body: form.toString() }
   }
 
   /** Each value of a header or parameter may be a secret. */
