@@ -283,7 +283,7 @@ describe.concurrent('a disk that fails', () => {
     expect(await folder.drain()).toEqual(['n1'])
   })
 
-  test('once while a state is written leaves no file open', async (folder) => {
+  test('once while a state is written leaves no file open, but that of the open segment', async (folder) => {
     let openFiles = 0
     let writes = 0
     const files = filesWith({
@@ -294,10 +294,15 @@ describe.concurrent('a disk that fails', () => {
       },
     })
     await folder.leave(numbered(1), numbered(2))
-    const deliver = ({ notification }: Delivery) => (notification.id === 'n1' ? undefined : never())
+    const deliver = ({ notification }: Delivery) => (notification.id === 'n2' ? never() : undefined)
     const spool = await folder.open({ deliver }, files)
     // What only waits, or is in flight, needs no file.
     await until(() => spool.size === 1 && openFiles === 0)
+    for (const id of [3, 4, 5]) {
+      await keep(spool, numbered(id, { text: 'x'.repeat(2 ** 20) }))
+      await until(() => spool.size === 1)
+    }
+    await until(() => openFiles === 1)
     await spool.close({ timeoutMs: 0 })
   })
 })
@@ -347,6 +352,14 @@ describe.concurrent('after a process was killed', () => {
     await folder.put({ name, content: change(String(content)) })
     expect(await folder.drain()).toEqual(ids)
     expect(folder.damages).toHaveLength(damages)
+  })
+
+  test('whose clock was ahead: new ids are higher than all in its open segment', async (folder) => {
+    const id = Date.parse('2100-01-01') * 1_000
+    await folder.put(segmentOf(id, [numbered(1)], 'open'))
+    await using spool = await folder.open()
+    await keepInvalid(spool, 'x')
+    expect(await letterIdOf(spool)).toBeGreaterThan(id + 1)
   })
 
   test('after it wrote a letter: the letter is kept, and the delivery not repeated', async (folder) => {

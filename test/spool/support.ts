@@ -279,7 +279,7 @@ export function segmentOf(
     lineOf(id, { id: id + 1 + index, receivedAt: 5, text: JSON.stringify(delivery) }, state),
   )
   const content = Buffer.from(lines.join(''))
-  const count = deliveries.length
-  const name = nameOf({ kind, id, lastId: id + count, count, size: content.length, oldestAt: 5 })
+  const [count, size] = kind === 'open' ? [0, 0] : [deliveries.length, content.length]
+  const name = nameOf({ kind, id, lastId: id + count, count, size, oldestAt: 5 })
   return { name, content, lines }
 }
