@@ -1,6 +1,7 @@
 /** The rows of the time line and of the subscriptions, and the words in them. */
 import { withoutQuery } from '../../shared/addresses.js'
 import { isUnauthorized } from '../../shared/statuses.js'
+import { excerpt } from '../../shared/text.js'
 import type { RecordedRequest, TimeLineEvent } from '../activity.js'
 import { faultInWords } from '../faults.js'
 import type { SubscriptionRecord } from '../service/subscription-store.js'
@@ -112,15 +113,15 @@ function requestInWords({ operation, method, path, headers, body }: RecordedRequ
 
 /** An address without its scheme, that breaks between its parts if it does not fit into a line. */
 function addressOf(url: string, { secrets }: View): Html[] {
-  const parts = secrets
-    .url(url)
-    .replace(/^https?:\/\//, '')
-    .split(/(?<=\w[/?&=])/)
-  return parts.map((part) => html`${part}<wbr>`)
+  const address = excerpt(secrets.url(url).replace(/^https?:\/\//, ''), 300)
+  return address.split(/(?<=\w[/?&=])/).map((part) => html`${part}<wbr>`)
 }
 
 function namesOf(names: readonly string[]): string {
-  return names.length <= 3 ? names.join(', ') : `${names[0]} and ${names.length - 1} more`
+  const [first = ''] = names
+  return names.length <= 3
+    ? excerpt(names.join(', '), 200)
+    : `${excerpt(first, 200)} and ${names.length - 1} more`
 }
 
 export function outcomeOf(request: SentEvent['request']): Html {

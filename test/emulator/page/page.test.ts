@@ -244,6 +244,12 @@ test('a reader of events is told that something has changed, once for many chang
   expect((await reader?.read())?.value).toBe('event: changed\ndata:\n\n')
 })
 
+test('a name or an address of any length is a short row', async () => {
+  const long = 'x'.repeat(500_000)
+  await created(emulator, { users: long, url: `https://app.example.com/${long}` })
+  expect((await source()).length).toBeLessThan(100_000)
+})
+
 test('10,000 subscriptions are a page of 300 rows, and the filter finds each', async () => {
   for (let i = 0; i < 10_000; i++) {
     const body = `notification_type=behavioral&username=user-${i}&callback_url=https%3A%2F%2Fa.example%2F`
