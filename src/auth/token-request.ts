@@ -6,7 +6,7 @@ import type { Deadline, TimeoutReason } from '../http/deadline.js'
 import { type Address, addressBelow, type UnauthorizedRequest } from '../http/exchange.js'
 import { intermediaryAdvice } from '../http/intermediary.js'
 import { isPage, reasonIn } from '../http/reason.js'
-import { type Authorization, type Call, type CallSettings, withCall } from '../http/send.js'
+import { type Authorization, type Authorizer, type Call, type CallSettings, withCall } from '../http/send.js'
 import { gatewayKeys } from '../shared/redact.js'
 import { endpoints } from '../shared/routes.js'
 import { isAbsent, isBusy, isOk, isRedirect, isServerError, isTokenRefused } from '../shared/statuses.js'
@@ -102,13 +102,13 @@ export interface TokenRequestOptions
 
 const tokenChannel = channelFor('token')
 
-export class TokenEndpoint {
+export class TokenEndpoint implements Authorizer {
   readonly address: Address
   readonly #scope: string | undefined
   readonly #authenticate: ClientAuthentication
   /** What a call waits for that has no token, for its message. */
   readonly #mayBeSlow: string
-  readonly #settings: Omit<CallSettings, 'authorizer'>
+  readonly #settings: CallSettings
   readonly #request: UnauthorizedRequest
   /** The newest token request in flight. */
   #inFlight: Call | undefined
@@ -125,7 +125,7 @@ export class TokenEndpoint {
     this.#authenticate = clientAuthenticationOf(credentials)
     const path = endpoints.token.path.replace('{domain}', () => encodeURIComponent(domain))
     this.address = addressBelow(new URL(authUrl), path)
-    this.#settings = { ...options, method: 'The token request' }
+    this.#settings = { ...options, method: 'The token request', authorizer: this }
     const headers = gateway?.origin === this.address.origin ? gateway.headers : undefined
     this.#request = {
       method: 'POST',
@@ -147,7 +147,8 @@ export class TokenEndpoint {
     }
   }
 
-  async #authorize(deadline: Deadline): Promise<Authorization> {
+  /** The authorization of one token request. */
+  async authorize(deadline: Deadline): Promise<Authorization> {
     const body = new URLSearchParams({ grant_type: 'client_credentials' })
     if (this.#scope !== undefined) body.set('scope', this.#scope)
     const known = [...body.keys(), ...publicFields]
@@ -166,24 +167,24 @@ export class TokenEndpoint {
   /** @throws `TokenRequestError`, `ResponseValidationError`, `ConnectionError` or `TimeoutError` */
   requestToken(limits: Pick<CallSettings, 'timeoutMs' | 'retry'>): Promise<IssuedToken> {
     const contextOf = (): { status?: number } => ({})
-    return traced(tokenChannel, contextOf, async (context) => {
-      const authorizer = { authorize: (deadline: Deadline) => this.#authorize(deadline) }
-      return withCall(
-        { ...this.#settings, ...limits, authorizer },
+    return traced(tokenChannel, contextOf, (context) =>
+      withCall(
+        { ...this.#settings, ...limits },
         async (call) => {
           this.#inFlight = call
           const answer = await call.send(this.#request, tokenRequestError)
-          const { access_token, expires_in } = readAccessTokenResponse(answer)
-          const lifetimeMs = expires_in * 1_000
+          if (!isOk(answer.status) || answer.intermediary !== undefined) throw tokenRequestError(answer)
+          const token = answer.json(accessTokenResponseSchema, (issues) => noToken(answer, issues))
+          const lifetimeMs = token.expires_in * 1_000
           const expiresAt = Date.now() + lifetimeMs - (performance.now() - call.attemptedSince)
-          return { accessToken: access_token, lifetimeMs, expiresAt }
+          return { accessToken: token.access_token, lifetimeMs, expiresAt }
         },
         (call) => {
           if (this.#inFlight === call) this.#inFlight = undefined
           if (context !== undefined && call.status !== undefined) context.status = call.status
         },
-      )
-    })
+      ),
+    )
   }
 }
 
@@ -223,11 +224,7 @@ function issuedTokens(body: string): string[] {
 /** Visible ASCII, because a token is sent in a header. */
 export const accessTokenPattern = /^[\x21-\x7e]+$/
 
-/**
- * A successful answer of the token endpoint (docs/service.md, Resources). Fields beyond these are dropped.
- *
- * `expires_in` is the lifetime in seconds; `token_type` is Bearer in any case.
- */
+/** A successful answer of the token endpoint (docs/service.md, Resources). Fields beyond these are dropped. */
 export const accessTokenResponseSchema = z.object({
   /** The token, in JWT format; opaque to the client. */
   access_token: z
@@ -240,12 +237,6 @@ export const accessTokenResponseSchema = z.object({
   /** Lifetime in seconds, counted from when the answer was generated; also written as text. */
   expires_in: z.preprocess(numericId, z.int().nonnegative()),
 })
-
-/** @throws `TokenRequestError` for another status than 200 or an intermediary, `ResponseValidationError` for another body */
-function readAccessTokenResponse(answer: Answer): z.output<typeof accessTokenResponseSchema> {
-  if (!isOk(answer.status) || answer.intermediary !== undefined) throw tokenRequestError(answer)
-  return answer.json(accessTokenResponseSchema, (issues) => noToken(answer, issues))
-}
 
 function noToken(answer: Answer, issues: readonly Issue[]): ResponseValidationError {
   const { code, words } = reasonIn(answer)
