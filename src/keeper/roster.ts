@@ -13,6 +13,8 @@ const guardedFrom = 10
 
 export class RosterReader {
   #lastReading: Promise<unknown> = Promise.resolve()
+  /** The reading that waits for the last one: everyone who asks meanwhile shares it. */
+  #nextReading: Promise<void> | undefined
   /** When the last reading began, and when the next one is due. */
   #readSince = longAgo
   #dueFrom = longAgo
@@ -44,11 +46,16 @@ export class RosterReader {
    * @throws StoreFailure
    */
   read(wantsNone = false): Promise<void> {
+    if (this.#nextReading !== undefined && !wantsNone) return this.#nextReading
     const { sweepIntervalMs } = this.options
     this.#readSince = now()
     this.users.isRosterOld = false
     this.postpone(sweepIntervalMs)
-    const reading = this.#lastReading.then(() => this.#read(wantsNone))
+    const reading = this.#lastReading.then(() => {
+      if (this.#nextReading === reading) this.#nextReading = undefined
+      return this.#read(wantsNone)
+    })
+    this.#nextReading = wantsNone ? undefined : reading
     this.#lastReading = reading.then(
       () => {
         if (this.#failures > 0)

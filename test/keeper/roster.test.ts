@@ -1,4 +1,5 @@
 /** Who is wanted: the roster, its faults, and users who leave. */
+import type { SubscriptionKeeper } from 'notification-subscriber/keeper'
 import { describe, expect, test } from 'vitest'
 import { hour, minute, second, type World } from './convergence/world.js'
 import {
@@ -15,6 +16,29 @@ import {
 tellStories()
 
 const subscribedIn = ({ ids }: World) => Object.keys(ids).sort()
+
+test('of many sweeps at once the first reads the roster, and all others share one reading', async () => {
+  let readings = 0
+  const wanted = agents(3)
+  const usernames = async () => {
+    readings++
+    await new Promise((resolve) => setTimeout(resolve, 2 * second))
+    return wanted
+  }
+  const world = worldOf({ users: 8, keeper: { usernames } })
+  const node = world.start(undefined, false)
+  const sweepForNew = (keeper: SubscriptionKeeper, username: string) => {
+    wanted.push(username)
+    return keeper.sweep()
+  }
+  const newcomers = agents(8).slice(3)
+  const reports = await world.settled(node, (keeper) =>
+    Promise.all([keeper.sweep(), ...newcomers.map((name) => sweepForNew(keeper, name))]),
+  )
+  expect(readings).toBe(2)
+  for (const { failed } of reports) expect(failed).toEqual([])
+  expect(subscribedIn(world)).toEqual(agents(8))
+})
 
 describe('a user who', () => {
   test('leaves the roster is unsubscribed within an interval, by one process of three', async () => {
