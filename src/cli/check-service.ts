@@ -2,7 +2,7 @@
 import type { Auth } from '../auth/authorizer.js'
 import { type Environment, fromEnvironment, isBasic, missingFrom } from '../client/environment.js'
 import { NotificationClient } from '../client/notification-client.js'
-import { ApiError, OutcomeUnknownError } from '../errors.js'
+import { ApiError, OutcomeUnknownError, TimeoutError } from '../errors.js'
 import { endpoints } from '../shared/routes.js'
 import {
   isAboutCredentials,
@@ -43,6 +43,9 @@ async function checkToken(client: NotificationClient): Promise<string> {
   throw new Finding(`it has expired already: ${describeClaims(claims)}`, compareClocks)
 }
 
+const sent = `POST ${endpoints.create.path} without any field is`
+const checkAddress = 'Check host, port and path of NOTIFICATION_BASE_URL'
+
 /** Only a service that checks the token answers an empty create differently to the credentials and to a made-up token. */
 async function checkAuthorization(env: Environment): Promise<string> {
   const status = await emptyCreate(env)
@@ -55,13 +58,11 @@ async function checkAuthorization(env: Environment): Promise<string> {
   if (isForbidden(status))
     throw new Finding(refused, 'Ask your account contact to activate notifications for these credentials')
   if (isBusy(status) || isOutcomeOpen(status)) throw new Finding(refused, 'Try again later')
-  const sent = `POST ${endpoints.create.path} without any field is answered`
   if (!isInvalidInput(status)) {
-    const next = 'Check host and path of NOTIFICATION_BASE_URL'
-    throw new Finding(`${sent} ${status}, and not 400: this is not the service`, next)
+    throw new Finding(`${sent} answered ${status}, and not 400: this is not the service`, checkAddress)
   }
   const forged = await emptyCreate(env, { getAccessToken: () => 'made-up-token' })
-  const answered = `${sent} ${status}, and ${forged} with a made-up token`
+  const answered = `${sent} answered ${status}, and ${forged} with a made-up token`
   if (isAboutCredentials(forged)) return `the service accepts the credentials: ${answered}`
   const next = 'Try it for real, with a user of your own for tests: --lifecycle'
   throw new Finding(answered, next, 'unknown')
@@ -83,6 +84,7 @@ async function emptyCreate(env: Environment, auth?: Auth): Promise<number> {
   await client.unsubscribe(0, { onResponse }).catch((error) => {
     const reason = error instanceof OutcomeUnknownError ? error.cause : error
     const isFromElsewhere = reason instanceof ApiError && reason.intermediary !== undefined
+    if (reason instanceof TimeoutError) throw new Finding(`${sent} not answered in time`, checkAddress)
     if (status === 0 || isFromElsewhere) throw reason
   })
   return status

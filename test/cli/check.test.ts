@@ -79,6 +79,12 @@ test('messages about a service that fails: the reviewed page', async () => {
     NOTIFICATION_BASE_URL: 'https://nowhere.invalid',
   })
   await addFailure('an untrusted certificate', 'Token', { NOTIFICATION_CA_FILE: '' })
+  await using silent = await serve(() => vi.advanceTimersByTime(15_000), fixture.emulator.tls)
+  vi.useFakeTimers({ toFake: ['setTimeout'] })
+  await addFailure('a server that does not answer', 'Authorization', {
+    NOTIFICATION_BASE_URL: new URL(silent.url).origin,
+  })
+  vi.useRealTimers()
   const { ca, tls } = createCertificate({ host: 'other.example' })
   const caFile = join(fixture.folder, 'other-ca.pem')
   await writeFile(caFile, ca)
