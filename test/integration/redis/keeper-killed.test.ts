@@ -64,7 +64,7 @@ test.each(processCounts)(
       ...[stopped, stopped, cutOff, cutOff],
     ]
     for (const happen of random.shuffled<() => Promise<void>>(plan)) {
-      if (random.chance(0.7)) keepers.endSome(1)
+      keepers.endSome(1)
       emulator.clearFaults()
       // Creates take a while, so that kills fall between a request and its answer; some answers are lost.
       emulator.injectFault('create', { delayMs: 150 }, { times: 3 })
@@ -75,7 +75,7 @@ test.each(processCounts)(
     emulator.clearFaults()
     expect(keepers.kills).toBeGreaterThanOrEqual(45)
     await keepers.expectSettled(redis.url)
-    expect(keepers.lifetimes.length).toBeGreaterThan(30)
+    expect(keepers.lifetimes.length).toBeGreaterThan(20)
     await keepers.expectGapsReported()
     await keepers.expectNoSecret(redis.url)
   },
