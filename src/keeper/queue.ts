@@ -120,7 +120,7 @@ export class Queue {
       // Read again as soon as the store works.
       roster.postpone(0)
       const asked = sweep.wantsNone ? undefined : await roster.ask()
-      sweep.refuse([...(asked ?? users.all.keys())], failure)
+      sweep.failAll([...(asked ?? users.all.keys())], failure)
       return
     }
     sweep.begin(users.all.values())

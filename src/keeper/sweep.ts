@@ -40,9 +40,9 @@ export class Sweep {
   }
 
   /** Nothing can be done for these users. */
-  refuse(usernames: readonly string[], error: unknown): void {
+  failAll(usernames: readonly string[], error: unknown): void {
     if (!this.wantsNone) this.counts.wanted = usernames.length
-    this.failed.push(...usernames.map((username) => ({ username, error })))
+    for (const username of usernames) this.failed.push({ username, error })
   }
 
   /** A user was reconciled. */
@@ -70,7 +70,7 @@ export class Sweep {
     const known = this.#open.get(user)
     const patienceMs = user.record?.claim === undefined ? sweepPatienceMs : claimPatienceMs
     const patientUntil = known?.patientUntil ?? now() + patienceMs
-    // A user who is tried no more has already failed for another reason.
+    // The error of an earlier attempt says more than what prevents the next one.
     const reason = kind === 'prevented' && known ? known.error : error
     this.#open.set(user, { error: reason, patientUntil })
     if (!passing.includes(kind) || user.dueFrom > patientUntil) this.#fail(user, reason)
