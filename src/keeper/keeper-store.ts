@@ -210,7 +210,8 @@ export function hashOf(text: string): string {
 const inTime = <Result>(operate: () => Result) => withTimeLimit(storeTimeoutMs, operate)
 
 const failingMessage =
-  'The store fails, hangs or does not keep what is written. Until it works again nothing is sent.'
+  'The store fails, hangs or does not keep what is written: repair it, or its client (docs/stores.md). Until it works ' +
+  'again nothing is sent.'
 const forgetfulMessage =
   'The store does not hold what was just written to it: it holds another text, a part of it, or nothing.'
 const keyMessage = (verb: string, name: string, reason: string) =>
