@@ -90,6 +90,17 @@ describe('a user who', () => {
   })
 })
 
+test('a user whom a process with an older roster removed comes back with a gap since the last proof', async () => {
+  const world = await settledWorld({ users: 3, processes: 2 })
+  world.oldRosters.set(nodeOf(world).process, agents(3).slice(1))
+  await world.time.advance(16 * minute)
+  world.oldRosters.clear()
+  await world.time.advance(2 * minute)
+  expect(subscribedIn(world)).toEqual(agents(3))
+  const [gap] = world.gaps.map(({ what }) => what)
+  expect(gap).toMatchObject({ username: 'agent0', cause: 'changed', lastProvenAt: expect.any(Number) })
+})
+
 test('a user who leaves takes no other name out of the index', async () => {
   const world = await settledWorld({ users: 300 })
   world.wanted.delete('agent0')
