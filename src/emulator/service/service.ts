@@ -95,7 +95,13 @@ export class NotificationService {
       return new Response(isBodiless(status) ? null : body, { status, headers })
     }
     if ('delayMs' in fault) {
-      await this.#delay(fault.delayMs, signal)
+      const { closing } = this.#parts
+      const either = AbortSignal.any([closing, signal])
+      await sleep(fault.delayMs, undefined, { signal: either }).catch(() => {
+        throw closing.aborted
+          ? new ConnectionReset('The emulator was closed before its answer')
+          : signal.reason
+      })
       return answer()
     }
     if ('malformedBody' in fault) {
@@ -108,30 +114,20 @@ export class NotificationService {
     throw new ConnectionReset(`${injectedFault} broke the connection ${fault.reset.replace('-', ' ')}`)
   }
 
-  async #delay(delayMs: number, requestSignal: AbortSignal): Promise<void> {
-    const { closing } = this.#parts
-    try {
-      await sleep(delayMs, undefined, { signal: AbortSignal.any([closing, requestSignal]) })
-    } catch {
-      if (closing.aborted) throw new ConnectionReset('The emulator was closed before its answer')
-      throw requestSignal.reason
-    }
-  }
-
   /** The endpoint of a request, with the text in the place of its variable. */
   #find(method: string, target: string): Endpoint & { readonly variable: string } {
     const matches = this.#endpoints.flatMap((endpoint) => {
       const variable = variableIn(target, endpoint.path)
       return variable === undefined ? [] : [{ ...endpoint, variable }]
     })
+    const found = matches.find((endpoint) => endpoint.method === method)
+    if (found !== undefined) return found
     const allow = matches.map((endpoint) => endpoint.method).join(', ')
     const refusal =
       allow === ''
         ? new Refusal(404, 'There is nothing at this path', 'not_found')
         : new Refusal(405, `Only ${allow} is allowed here`, 'method_not_allowed', { allow })
-    const unknown = { operation: 'unknown', method, path: '', variable: '' } as const
-    const found = matches.find((endpoint) => endpoint.method === method)
-    return found ?? { ...unknown, answer: () => Promise.reject(refusal) }
+    return { operation: 'unknown', method, path: '', variable: '', answer: () => Promise.reject(refusal) }
   }
 }
 
