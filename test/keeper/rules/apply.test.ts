@@ -37,7 +37,12 @@ const lost = without(kept, 'id') as UserRecord
 const made = { ...fresh, id: 9, names: ['token'], generation: 7, provenAt: 100 }
 
 const unsure = { ...kept, idUnsure: true } as const
+const freshUnsure = { ...fresh, idUnsure: true } as const
+const endedByUs = { ...kept, endedByUs: true } as const
 const outdated = { ...kept, spec: old }
+const outdatedUnsure = { ...unsure, spec: old }
+const lostOld = { ...lost, spec: old }
+const updated = { ...kept, names: ['team', 'token'], generation: 7, provenAt: 100 }
 const exists = { proven: 'existence' } as const
 const taken = { findings: { isTaken: true } }
 
@@ -48,23 +53,16 @@ describe('the record after', () => {
     ['a first create', fresh, create, created, made, { proven: 'id' }],
     ['a create after a conflict', { ...fresh, conflictAt: 40 }, create, created, made, { proven: 'id' }],
     ['409 of a new user', fresh, create, conflict, fresh, taken],
-    [
-      '409',
-      { ...kept, endedByUs: true },
-      create,
-      conflict,
-      { ...kept, provenAt: 100 },
-      { ...taken, ...exists },
-    ],
+    ['409', endedByUs, create, conflict, { ...kept, provenAt: 100 }, { ...taken, ...exists }],
     ['409 of an old spec, which proves nothing for a gap', outdated, createOld, conflict, outdated, exists],
     ['409 of an unsure one', unsure, create, conflict, unsure, taken],
     ['409 of a recreate', unsure, recreate, conflict, { ...lost, replacedAt: 101 }, taken],
     [
-      '409 of a recreate that is to learn the id of an old spec',
-      { ...outdated, idUnsure: true },
+      '409 of a recreate of an old spec',
+      outdatedUnsure,
       recreateOld,
       conflict,
-      { ...lost, spec: old, replacedAt: 101 },
+      { ...lostOld, replacedAt: 101 },
     ],
     ['a create that cannot be read', kept, create, unreadable, { ...lost, idUnsure: true }, taken],
     [
@@ -72,25 +70,11 @@ describe('the record after', () => {
       fresh,
       create,
       unreadable,
-      { ...fresh, idUnsure: true, provenAt: 100 },
+      { ...freshUnsure, provenAt: 100 },
       taken,
     ],
-    [
-      'a create that cannot be read, after one without an answer',
-      { ...fresh, idUnsure: true },
-      create,
-      unreadable,
-      { ...fresh, idUnsure: true },
-      taken,
-    ],
-    [
-      'an update',
-      { ...unsure, names: ['team'], endedByUs: true },
-      update,
-      ok,
-      { ...kept, names: ['team', 'token'], generation: 7, provenAt: 100 },
-      { proven: 'id' },
-    ],
+    ['such a create after one without an answer', freshUnsure, create, unreadable, freshUnsure, taken],
+    ['an update', { ...unsure, names: ['team'], endedByUs: true }, update, ok, updated, { proven: 'id' }],
     ['an update that finds nothing', unsure, update, gone, { ...lost, idUnsure: true }],
     ['an unsubscribe', kept, unsubscribe, ok, { ...lost, endedByUs: true }],
     ['an unsubscribe that finds nothing', kept, unsubscribe, gone, { ...lost, endedByUs: true }],
@@ -114,7 +98,7 @@ describe('the record after', () => {
   })
 
   test('a create for a user who is not wanted, which is ended next, is known, and proves nothing', () => {
-    expect(applied({ ...kept, endedByUs: true }, create, created, { isWanted: false })).toEqual({
+    expect(applied(endedByUs, create, created, { isWanted: false })).toEqual({
       record: { ...kept, id: 9, generation: 7 },
       findings: { isIdNew: true },
     })
@@ -139,49 +123,31 @@ describe('the route after', () => {
   })
 
   test('404 to an update of an id that this process knows, and 409 to a create, is wrong', () => {
-    expect(applied(kept, create, conflict, {}, test404)).toMatchObject({
-      refutes: 'update',
-      proven: 'existence',
-    })
+    expect(applied(kept, create, conflict, {}, test404)).toMatchObject({ refutes: 'update', ...exists })
   })
 
   test('the same with an id of the store is open: the subscription may have another id', () => {
     const result = applied(kept, create, conflict, { isIdKnown: false }, test404)
     const findings = { ...test404, isTaken: true }
     expect(result).toEqual({ record: { ...kept, idUnsure: true }, findings })
-    const { findings: next } = applied(
-      result.record,
-      recreate,
-      created,
-      { isIdKnown: false },
-      result.findings,
-    )
-    expect(next).toEqual({ isIdNew: true, inconclusive: 'update' })
+    const next = applied(result.record, recreate, created, { isIdKnown: false }, findings)
+    expect(next.findings).toEqual({ isIdNew: true, inconclusive: 'update' })
   })
 
   test('2xx to the first unsubscribe is open, until a create shows whether the subscription has ended', () => {
     const unproven = { isUnsubscribeConfirmed: false, isWanted: false }
-    const { record, ...open } = applied(kept, unsubscribe, ok, unproven)
-    expect({ record, ...open }).toEqual({
-      record: { ...kept, endedByUs: true },
-      findings: { seemsEnded: true },
-    })
-    expect(applied(record, create, created, unproven, open.findings)).toMatchObject({
-      confirms: 'unsubscribe',
-    })
-    expect(applied(record, create, conflict, unproven, open.findings)).toMatchObject({
-      refutes: 'unsubscribe',
-    })
-    expect(applied(kept, unsubscribe, ok, unproven, recent)).toMatchObject({ confirms: 'unsubscribe' })
+    const findings = { seemsEnded: true }
+    const confirmed = { confirms: 'unsubscribe' }
+    expect(applied(kept, unsubscribe, ok, unproven)).toEqual({ record: endedByUs, findings })
+    expect(applied(endedByUs, create, created, unproven, findings)).toMatchObject(confirmed)
+    expect(applied(endedByUs, create, conflict, unproven, findings)).toMatchObject({ refutes: 'unsubscribe' })
+    expect(applied(kept, unsubscribe, ok, unproven, recent)).toMatchObject(confirmed)
   })
 
   test('a refused call with an id is right, and the call has failed if the subscription exists', () => {
     const refused = { kind: 'unclear' } as const
     const { findings } = applied(kept, update, refused)
-    expect(applied(kept, create, conflict, {}, findings)).toMatchObject({
-      isRefused: true,
-      proven: 'existence',
-    })
+    expect(applied(kept, create, conflict, {}, findings)).toMatchObject({ isRefused: true, ...exists })
     expect(applied(kept, unsubscribe, refused, {}, recent)).toMatchObject({ isRefused: true })
   })
 })
@@ -190,14 +156,14 @@ test.each<[string, UserRecord, PlannedRequest, object]>([
   ['an end', kept, create, { cause: 'ended', lastProvenAt: 50 }],
   ['an end before a change', outdated, createOld, { cause: 'ended' }],
   ['a change of the spec', outdated, create, { cause: 'changed', lastProvenAt: 50 }],
-  ['an unsubscribe', { ...kept, endedByUs: true }, create, { cause: 'changed' }],
+  ['an unsubscribe', endedByUs, create, { cause: 'changed' }],
   // They stay if no route ends them, or if the old configuration comes back.
   ['an unsubscribe of an old spec', { ...outdated, endedByUs: true }, createOld, { cause: 'changed' }],
   ['a recreate of an old spec', outdated, recreateOld, { cause: 'replaced' }],
   ['a name that goes', { ...kept, names: ['team'] }, recreate, { cause: 'changed' }],
   ['a recreate of a lost id', unsure, recreate, { cause: 'replaced', lastProvenAt: 50 }],
   ['a recreate of what was in the way', fresh, recreate, { cause: 'replaced', lastProvenAt: undefined }],
-  ['an unanswered first create', { ...fresh, idUnsure: true }, create, { cause: 'replaced' }],
+  ['an unanswered first create', freshUnsure, create, { cause: 'replaced' }],
   ['a proof in the future', { ...kept, provenAt: 102 }, create, { cause: 'ended', lastProvenAt: undefined }],
   ['a proof of this moment', { ...kept, provenAt: 101 }, create, { cause: 'ended', lastProvenAt: 101 }],
 ])('the gap after: %s', (_what, record, request, expected) => {
