@@ -16,6 +16,9 @@ import {
   until,
 } from './support.js'
 
+/** A later version of the app, which knows a payload better. */
+const payloads = { cxScoreUpdated: z.object({ score: z.number() }) }
+
 /** As deep as a body parser lets through. */
 function nested(levels: number): object {
   let value = {}
@@ -48,8 +51,6 @@ test('deliveries that JSON cannot hold are refused with a sentence, and the call
 })
 
 describe('deliveries that can no longer be read', () => {
-  const payloads = { cxScoreUpdated: z.object({ score: z.number() }) }
-
   test('become dead letters, are reported, and delay no other', async (folder) => {
     await folder.leave(numbered(1), numbered(2, { score: 1 }))
     const { logger, logged } = eventLog(/unreadable/)
@@ -126,7 +127,6 @@ describe('bodies that are no deliveries', () => {
   test('come from the receiver by `onInvalid`, and go back with `retry` if they are deliveries after all', async (folder) => {
     const { deliver, delivered } = recorder()
     await using spool = await folder.open({ deliver })
-    const payloads = { cxScoreUpdated: z.object({ score: z.number() }) }
     const bodies = [
       'no JSON',
       `\uFEFF ${JSON.stringify(numbered(1), null, 2)}`,
@@ -146,7 +146,7 @@ describe('bodies that are no deliveries', () => {
 
   test('take 16 MiB at most: the oldest are dropped first, the newest and kept deliveries stay', async (folder) => {
     await folder.leave(numbered(1))
-    await using spool = await folder.open({ payloads: { cxScoreUpdated: z.object({ score: z.number() }) } })
+    await using spool = await folder.open({ payloads })
     await until(() => spool.size === 0)
     for (let number = 0; number < 20; number += 1) {
       await keepInvalid(spool, `${number} `.padEnd(2 ** 20, 'x'))
