@@ -69,7 +69,7 @@ export class NotificationClient implements AsyncDisposable {
     const { auth, baseUrl, ca, dispatcher, fetch, headers, routes } = valid
     const tenant = 'domain' in auth ? auth.domain : 'username' in auth ? auth.username : ''
     this.service = `${withoutEndingSlashes(baseUrl.href)} ${tenant}`.trim()
-    this.#endpoints = new SubscriptionEndpoints({ baseUrl, routes, headers })
+    this.#endpoints = new SubscriptionEndpoints(baseUrl, headers, routes)
     const log = logOf(valid.logger)
     const plain = [baseUrl, ...('authUrl' in auth ? [new URL(auth.authUrl)] : [])].filter(isInsecureLoopback)
     if (plain.length > 0) {

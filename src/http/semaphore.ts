@@ -6,17 +6,14 @@ import type { Deadline } from './deadline.js'
  * be fixed: a token can expire during such a wait.
  */
 export class Semaphore {
-  #free: number
   readonly #waiting = new Set<() => void>()
 
-  constructor(limit: number) {
-    this.#free = limit
-  }
+  constructor(private free: number) {}
 
   /** Takes a connection as soon as one is free, and says whether it had to wait. @throws the deadline's reason */
   async acquire(deadline: Deadline): Promise<boolean> {
-    if (this.#free > 0) {
-      this.#free -= 1
+    if (this.free > 0) {
+      this.free -= 1
       return false
     }
     let enter = () => {}
@@ -33,7 +30,7 @@ export class Semaphore {
   release(): void {
     const [next] = this.#waiting
     if (next === undefined) {
-      this.#free += 1
+      this.free += 1
       return
     }
     this.#waiting.delete(next)

@@ -5,14 +5,7 @@ import { type Address, addressBelow, type UnauthorizedRequest } from '../http/ex
 import type { Call } from '../http/send.js'
 import { loopbackCallbackProblem, withoutQuery } from '../shared/addresses.js'
 import { gatewayKeys } from '../shared/redact.js'
-import {
-  endpoints,
-  idPlace,
-  type Operation,
-  type ResolvedRoute,
-  type Routes,
-  resolvedRoute,
-} from '../shared/routes.js'
+import { endpoints, idPlace, type Operation, type Routes, resolvedRoute } from '../shared/routes.js'
 import { isBusy, isConflict, isNotFound, isSuccess, provesCreate } from '../shared/statuses.js'
 import { numericId } from '../shared/validation.js'
 import {
@@ -61,28 +54,18 @@ export const createSubscriptionResponseSchema = z.object({
 
 /** The endpoints of one service. */
 export class SubscriptionEndpoints {
-  readonly #baseUrl: URL
   readonly #createAddress: Address
-  readonly #routes: Readonly<Record<Operation, ResolvedRoute>>
-  /** Sent with every request, for a gateway in front of the service. */
-  readonly #headers: AssociatedValues | undefined
   readonly #gatewayKeys: readonly string[]
   /** Operations whose route has answered 2xx: only then a 404 proves that the subscription has ended. */
   readonly #confirmed = new Set<Operation>()
 
-  constructor(options: {
-    readonly baseUrl: URL
-    readonly routes: Routes | undefined
-    readonly headers: AssociatedValues | undefined
-  }) {
-    const { baseUrl, headers, routes } = options
-    this.#baseUrl = baseUrl
+  /** @param headers - sent with every request, for a gateway in front of the service */
+  constructor(
+    private readonly baseUrl: URL,
+    private readonly headers: AssociatedValues | undefined,
+    private readonly routes: Routes = {},
+  ) {
     this.#createAddress = addressBelow(baseUrl, endpoints.create.path)
-    this.#routes = {
-      unsubscribe: resolvedRoute('unsubscribe', routes?.unsubscribe),
-      update: resolvedRoute('update', routes?.update),
-    }
-    this.#headers = headers
     this.#gatewayKeys = gatewayKeys(headers)
   }
 
@@ -91,7 +74,7 @@ export class SubscriptionEndpoints {
     const { notificationTypes, parameters = {}, recreateIfExists, usernames } = valid
     // As text at once, because the caller may change a URL object.
     const callbackUrl = String(valid.callbackUrl)
-    const problem = loopbackCallbackProblem(callbackUrl, this.#baseUrl.href)
+    const problem = loopbackCallbackProblem(callbackUrl, this.baseUrl.href)
     if (problem !== undefined) throw unsendable(['callbackUrl'], problem)
     const form = new URLSearchParams()
     form.append('notification_type', notificationTypes.join(','))
@@ -145,7 +128,7 @@ export class SubscriptionEndpoints {
     const id = validInput(call.method, subscriptionIdSchema, subscriptionId)
     const valid = validInput(call.method, updateSubscriptionParametersInputSchema, input)
     const { parameters = {}, headers } = valid
-    const { idField } = this.#routes.update
+    const idField = this.routes.update?.idField
     if (idField !== undefined && Object.hasOwn(parameters, idField)) {
       throw unsendable(['parameters', idField], 'is the field of the id (`routes.update.idField`)')
     }
@@ -163,13 +146,13 @@ export class SubscriptionEndpoints {
     subscriptionId: number,
     values: UpdateSubscriptionParametersInput,
   ): Promise<void> {
-    const { idField, method, path } = this.#routes[operation]
+    const { idField, method, path } = resolvedRoute(operation, this.routes[operation])
     const id = String(subscriptionId)
     const fields = { ...(idField !== undefined && { [idField]: id }), ...values.parameters }
     const hasForm = idField !== undefined || values.parameters !== undefined
     const request = {
       method,
-      address: addressBelow(this.#baseUrl, path.replace(idPlace, id)),
+      address: addressBelow(this.baseUrl, path.replace(idPlace, id)),
       body: hasForm ? new URLSearchParams(fields).toString() : undefined,
       ...this.#headersAndSecrets(values),
       isRepeatable: true,
@@ -196,7 +179,7 @@ export class SubscriptionEndpoints {
     { headers, parameters }: UpdateSubscriptionParametersInput,
     ...further: string[]
   ): Pick<UnauthorizedRequest, 'headers' | 'secrets'> {
-    const own = this.#headers
+    const own = this.headers
     const taken = Object.keys(own ?? {}).map((name) => name.toLowerCase())
     const twice = Object.keys(headers ?? {}).find((name) => taken.includes(name.toLowerCase()))
     if (twice !== undefined) {
