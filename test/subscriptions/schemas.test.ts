@@ -115,6 +115,10 @@ describe('input that is refused before anything is sent', () => {
     'https://[2001:db8::1]:8443/n',
     'https://xn--bcher-kva.example/%C3%A9',
     'https://app_1.example.com/~a/(b)',
+    // In the spelling of the URL parser, though they look like templates.
+    'https://app.example.com/%7Btenant%7D/n',
+    'https://app.example.com/$tenant/n',
+    'https://app.example.com/YOUR_PATH/n?filter={a}',
   ])('a callback URL goes out alike as text and as a URL: %s', async (callbackUrl) => {
     const client = service.client()
     await client.createSubscription({ ...subscription, callbackUrl })
@@ -123,18 +127,6 @@ describe('input that is refused before anything is sent', () => {
     expect(sent).toEqual([callbackUrl, callbackUrl])
   })
 
-  test.each([
-    'https://app.example.com/%7Btenant%7D/n',
-    'https://app.example.com/$tenant/n',
-    'https://app.example.com/YOUR_PATH/n?filter={a}',
-    'https://my_host.example.com/n',
-  ])(
-    'a callback URL in the spelling of the URL parser is taken, though it looks like a template: %s',
-    (callbackUrl) => {
-      expect(createSubscriptionInputSchema.safeParse({ ...subscription, callbackUrl }).success).toBe(true)
-    },
-  )
-
   test('names that only resemble reserved ones are taken', async () => {
     const parameters = { accept: 'a', authorization: 'b', 'proxy-user': 'c', tee: 'd', toString: 'e' }
     const headers = { notification_type: 'a', username: 'b', callback_url: 'c', recreateIfExists: 'd' }
@@ -142,15 +134,6 @@ describe('input that is refused before anything is sent', () => {
     expect(service.calls[0]?.headers.get('authorization')).toBe('Bearer token-1')
     expect(service.calls[0]?.headers.get('username')).toBe('b')
     expect(service.calls[0]?.body).toContain('accept=a&authorization=b&proxy-user=c&tee=d&toString=e')
-  })
-
-  test('a value that is refused is not shown', async () => {
-    const error = await failureOf(
-      fakeService()
-        .client()
-        .createSubscription({ ...subscription, parameters: { token: 's3cret\n' } }),
-    )
-    expect(JSON.stringify(error) + String(error)).not.toContain('s3cret')
   })
 
   test.each([undefined, null, '12', 1.5, Number.NaN, 2 ** 53])(

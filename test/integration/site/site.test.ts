@@ -1,14 +1,13 @@
 /** The reference site, as `npm run site` builds it, in a real browser. */
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
-import { dirname, extname, join } from 'node:path'
+import { extname, join } from 'node:path'
 import { AxeBuilder } from '@axe-core/playwright'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import manifest from '../../../package.json' with { type: 'json' }
 import { listen } from '../../support/listen.js'
 import { launchChromium } from '../browser/support.js'
 
@@ -93,41 +92,6 @@ describe('npm run site', () => {
     expect(names.length).toBeGreaterThan(100)
     const pages = new Set(files().map((file) => /([^./]+)\.html$/.exec(file)?.[1]))
     expect(names.filter((name) => !pages.has(name))).toEqual([])
-  })
-
-  test('has no link to a page, a file or a heading that does not exist', () => {
-    const ids = new Map(
-      files().map((file) => [
-        file,
-        new Set([...textOf(file).matchAll(/ id="([^"]+)"/g)].map(([, id]) => id)),
-      ]),
-    )
-    const dead: string[] = []
-    for (const file of ids.keys()) {
-      for (const [, link = ''] of textOf(file).matchAll(/ (?:href|src)="([^"]*)"/g)) {
-        if (/^(?:https?:|data:|mailto:)/.test(link)) continue
-        const [path = '', anchor] = link.replaceAll('&amp;', '&').split('#').map(decodeURIComponent)
-        const target = path === '' ? file : join(dirname(file), path.split('?')[0] ?? '')
-        const isThere =
-          existsSync(join(folder, target)) && (!anchor || ids.get(target)?.has(anchor) !== false)
-        if (!isThere) dead.push(`${file}: ${link}`)
-      }
-    }
-    expect(dead).toEqual([])
-  })
-
-  test('shows the version', async () => {
-    await using site = await openSite()
-    await site.page.goto(origin)
-    expect(await site.page.locator('header').textContent()).toContain(manifest.version)
-  })
-
-  test('finds a page by a word of its text', async () => {
-    await using site = await openSite()
-    await site.page.goto(origin)
-    await site.page.locator('#tsd-search-trigger').click()
-    await site.page.locator('#tsd-search-input').fill('dead letter')
-    await expect.poll(() => site.page.locator('#tsd-search-results').textContent()).toContain('The spool')
   })
 
   test('has no violation of axe, requests nothing foreign or missing, and fits 360 pixels', async () => {
