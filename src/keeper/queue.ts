@@ -224,7 +224,7 @@ export class Queue {
     return work.finally(() => this.#working.delete(work))
   }
 
-  /** Users without a subscription come first. Within each group, the users of this process come first. */
+  /** Users without a subscription come first, then those of this process: the last of the batch is taken first. */
   #collect(): void {
     const ranks: User[][] = [[], [], [], []]
     for (const user of this.users.all.values()) {

@@ -105,9 +105,13 @@ export class Reconciliation {
     if (read === undefined && wasKnown && user.isWanted)
       return { kind: 'prevented', againMs: lookMs + 1_000, error: new Error(removedMessage) }
     if (read !== undefined && read.generation > configuration.generation) await configuration.synchronize()
-    const staleMs = read?.claim === undefined ? 0 : user.unchangedSince + claimStaleMs - now()
-    if (staleMs > 0)
-      return { kind: 'prevented', againMs: Math.min(staleMs, claimLookMs), error: new Error(claimedMessage) }
+    const untilStaleMs = read?.claim === undefined ? 0 : user.unchangedSince + claimStaleMs - now()
+    if (untilStaleMs > 0)
+      return {
+        kind: 'prevented',
+        againMs: Math.min(untilStaleMs, claimLookMs),
+        error: new Error(claimedMessage),
+      }
     const known = absorb(assumeEffect(read ?? user.removed ?? this.#record), user.delivery)
     // The id of two users is used for neither, and proves neither.
     const isShared = known.id !== undefined && users.byId.get(known.id) !== user
@@ -189,14 +193,15 @@ export class Reconciliation {
     try {
       const later = await this.#claim(request, facts)
       if (later !== undefined) return later
-      const isOutdated = configuration.generation !== facts.generation || user.isWanted !== facts.isWanted
-      if (isOutdated) return undefined
+      const haveFactsChanged =
+        configuration.generation !== facts.generation || user.isWanted !== facts.isWanted
+      if (haveFactsChanged) return undefined
       this.#isClaimUnused = false
       const [sentSince, sentAt] = [now(), Date.now()]
       const { signal } = this.stopSignal.requests
       const result = await sendRequest(client, request, user.username, configuration.values, signal)
-      const known = { request, facts, findings: this.#findings, sentAt, answeredAt: Date.now() }
-      const failure = isFailure(result) ? result : this.#settle({ ...known, reply: result }, sentSince)
+      const sent = { request, facts, findings: this.#findings, sentAt, answeredAt: Date.now() }
+      const failure = isFailure(result) ? result : this.#settle({ ...sent, reply: result }, sentSince)
       // After an unclear answer the next request shows whether the service works.
       if (failure === undefined && result.kind !== 'unclear') limiter.succeeded()
       // A request that a stop aborted says nothing about the service.

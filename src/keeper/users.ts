@@ -45,7 +45,7 @@ class KnownUser {
 
   delivery: LastDelivery | undefined
 
-  /** When the next reconciliation is due. */
+  /** When the next reconciliation is due: by the schedule, or at once for a sweep, a delivery, or news of roster, records or ids. */
   dueFrom = longAgo
   isInFlight = false
   /** Failures in a row, and how many refusals of the service are the last of them. */
@@ -142,6 +142,7 @@ export class Users {
   async read(user: KnownUser): Promise<UserRecord | undefined> {
     const known = user.record
     const { text, value: stored } = await this.#get(user.username)
+    // The own write whose answer was lost: its request was never sent, so that the claim is void.
     const wasWritten = text !== undefined && text === user.unanswered
     if (wasWritten) this.problems.resolve('STORE', `write ${user.key}`)
     const value = stored && wasWritten ? { ...stored, claim: undefined } : stored
@@ -282,7 +283,10 @@ export class Users {
     }
   }
 
-  /** The user is due again earlier in the process that is to be the first to prove the user, and later in the others. */
+  /**
+   * Moves the last proof forward, and the next one. The user is due earlier in the process that is to be the first to prove the user,
+   * and later in the others. @param spread - 0: at the same time in all
+   */
   #noteProofTime(user: KnownUser, since: number, spread = jitter): void {
     if (since <= user.proofSince) return
     const later = spread && (this.processes.isFirstFor(user.username) ? -spread : spread) * Math.random()

@@ -44,23 +44,29 @@ export interface Applied {
   readonly isRefused?: boolean
 }
 
-/** What no longer holds of a subscription that exists, with the recorded id. */
-const sure = { idUnsure: undefined, endedByUs: undefined, conflictAt: undefined }
+/** Cleared when it is certain that the subscription with the recorded id exists. */
+const cleared = { idUnsure: undefined, endedByUs: undefined, conflictAt: undefined }
 
 export function apply(record: UserRecord, answered: Answered): Applied {
+  const { request } = answered
+  return 'id' in request
+    ? applyById(record, request.kind, answered)
+    : applyCreate(record, { ...answered, request })
+}
+
+function applyCreate(record: UserRecord, answered: AnsweredCreate): Applied {
   const { request, reply } = answered
-  if ('id' in request) return applyById(record, request.kind, answered)
   switch (reply.kind) {
     case 'created':
-      return created(record, { ...answered, request }, reply.id)
+      return created(record, answered, reply.id)
     case 'unreadable': {
       // What may have been created before may have ended before this request.
       const provenAt = record.provenAt ?? (record.idUnsure ? undefined : answered.sentAt)
-      const tried = { ...replaced(record, answered), id: undefined, spec: request.spec }
-      return { record: { ...tried, idUnsure: true, provenAt }, findings: taken({ ...answered, request }) }
+      const tried = { ...withReplacementCounted(record, answered), id: undefined, spec: request.spec }
+      return { record: { ...tried, idUnsure: true, provenAt }, findings: taken(answered) }
     }
     default:
-      return inTheWay(record, { ...answered, request })
+      return inTheWay(record, answered)
   }
 }
 
@@ -70,7 +76,7 @@ function applyById(record: UserRecord, kind: Operation, answered: Answered): App
     case 'ok': {
       if (kind === 'update') {
         const names = union(record.names, facts.names)
-        const updated = { ...record, ...sure, names, generation: facts.generation, provenAt: sentAt }
+        const updated = { ...record, ...cleared, names, generation: facts.generation, provenAt: sentAt }
         return { record: updated, findings: {}, proven: 'id', confirms: kind }
       }
       // The first 2xx of a route that ends nothing looks the same: a create shows whether the subscription has ended.
@@ -101,7 +107,10 @@ function inTheWay(record: UserRecord, answered: AnsweredCreate): Applied {
   const found = taken(answered)
   // A recreate replaces an identical subscription: after a 409 none of ours exists.
   if (request.kind === 'recreate')
-    return { record: { ...replaced(record, answered), id: undefined, idUnsure: undefined }, findings: found }
+    return {
+      record: { ...withReplacementCounted(record, answered), id: undefined, idUnsure: undefined },
+      findings: found,
+    }
   if (record.id === undefined || record.idUnsure) return { record, findings: found }
   const { inconclusive, isRefused, seemsEnded } = findings
   // The gap of a spec that is no longer wanted begins with the last proof before.
@@ -123,10 +132,10 @@ function inTheWay(record: UserRecord, answered: AnsweredCreate): Applied {
 function created(before: UserRecord, answered: AnsweredCreate, id: number): Applied {
   const { answeredAt, request, facts, findings, sentAt } = answered
   const { inconclusive, seemsEnded } = findings
-  const record = replaced(before, answered)
+  const record = withReplacementCounted(before, answered)
   const { provenAt, restoredCount, restores, username } = record
   const known = { id, spec: request.spec, names: facts.names, generation: facts.generation, provenAt: sentAt }
-  const made = { ...record, ...sure, ...known }
+  const made = { ...record, ...cleared, ...known }
   const outcome = {
     findings: { isIdNew: true, inconclusive },
     ...(seemsEnded && { confirms: 'unsubscribe' as const }),
@@ -150,7 +159,7 @@ function causeOf(record: UserRecord, { request, facts }: AnsweredCreate): Keeper
 }
 
 /** One replacement a day. Replacing what may be the keeper's own is free, unless the service refused that. */
-function replaced(record: UserRecord, { request, reply, answeredAt }: Answered): UserRecord {
+function withReplacementCounted(record: UserRecord, { request, reply, answeredAt }: Answered): UserRecord {
   const usesUpTheDay = request.kind === 'recreate' && (!record.idUnsure || reply.kind === 'conflict')
   return usesUpTheDay ? { ...record, replacedAt: answeredAt } : record
 }

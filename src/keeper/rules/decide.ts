@@ -59,8 +59,8 @@ export interface Facts {
 
 export function decide(record: UserRecord, findings: Findings, facts: Facts): Decision {
   const { conflictAt, generation, id, endedByUs, idUnsure, spec } = record
-  const isOutdated = spec !== facts.spec && mayBeOurs(record, facts)
-  if (!facts.isWanted || isOutdated) return end(record, findings, facts)
+  const hasOtherSpec = spec !== facts.spec && mayBeOurs(record, facts)
+  if (!facts.isWanted || hasOtherSpec) return end(record, findings, facts)
 
   const recreate = { kind: 'recreate', spec: facts.spec } as const
   const recreateOrConflict = mayReplace(record, facts) ? recreate : 'conflict'
@@ -73,15 +73,15 @@ export function decide(record: UserRecord, findings: Findings, facts: Facts): De
     return conflictAt !== undefined && !facts.wantsProof ? 'conflict' : createOrWait
   }
 
-  const isOpen = findings.inconclusive !== undefined
-  // A 404 for an id that the service gave just now shows that the route is wrong.
-  const mayUpdate = facts.mayUpdate && (!isOpen || findings.isIdNew)
+  const isInconclusive = findings.inconclusive !== undefined
+  // After such a request only an id that the service gave just now is worth an update: a 404 for it shows a wrong route.
+  const mayUpdate = facts.mayUpdate && (!isInconclusive || findings.isIdNew)
   const update = { kind: 'update', id } as const
   if (hasFormerNames(record, facts)) return recreate
-  if (mayUpdate && (isOpen || idUnsure || generation !== facts.generation)) return update
+  if (mayUpdate && (isInconclusive || idUnsure || generation !== facts.generation)) return update
   if (idUnsure) return findings.isTaken ? recreateOrConflict : createOrWait
   // An id that the service gave just now needs no proof.
-  if (isOpen && !findings.isTaken && !findings.isIdNew) return createOrWait
+  if (isInconclusive && !findings.isTaken && !findings.isIdNew) return createOrWait
   if (!facts.wantsProof && !endedByUs) return 'done'
   // An update restores nothing, so it need not wait.
   const wantsUpdate = facts.wantsProofById || !facts.isIdKnown || !mayRestore
@@ -93,9 +93,10 @@ function end(record: UserRecord, { inconclusive, isIdNew, seemsEnded }: Findings
   const { id, idUnsure, spec } = record
   if (!mayBeOurs(record, facts)) return 'forget'
   if (!facts.mayUnsubscribe) return 'blocked'
+  // A create shows whether the untested route has ended the subscription.
   if (seemsEnded) return { kind: 'create', spec }
-  const isInconclusive = inconclusive === 'unsubscribe' && !isIdNew
-  if (id === undefined || idUnsure || isInconclusive) return { kind: 'recreate', spec }
+  const mayBeOutdated = inconclusive === 'unsubscribe' && !isIdNew
+  if (id === undefined || idUnsure || mayBeOutdated) return { kind: 'recreate', spec }
   return { kind: 'unsubscribe', id }
 }
 
@@ -104,7 +105,7 @@ function mayBeOurs(record: UserRecord, facts: Facts): boolean {
   return record.id !== undefined || (record.idUnsure === true && mayReplace(record, facts))
 }
 
-/** The obstacle is replaced once a day, or at any time if it may be the keeper's own. */
+/** A subscription in the way is replaced once a day, or at any time if it may be the keeper's own. */
 function mayReplace(
   { idUnsure, provenAt, replacedAt }: UserRecord,
   { at, replacesExisting }: Facts,

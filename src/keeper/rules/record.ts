@@ -37,12 +37,13 @@ export const recordSchema = z.object({
   provenAt: stampSchema,
   deliveryAt: stampSchema,
   restoredAt: stampSchema,
-  /** When the obstacle was last replaced, or the attempt was refused. */
+  /** When a subscription in the way was last replaced, or the attempt was refused. */
   replacedAt: stampSchema,
   /** When another subscription was last found in the way. */
   conflictAt: stampSchema,
   /** Restores since the last delivery. */
   restores: countSchema,
+  /** All restores, of any cause. */
   restoredCount: countSchema,
   /** While there is a claim, no process sends anything for this user. */
   claim: z
