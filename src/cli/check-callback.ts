@@ -43,7 +43,7 @@ const lookIntoLog = "Look into your app's log"
 /** Posts through the proxy that the client uses, too. */
 export async function checkCallback(steps: Steps, target: Target): Promise<void> {
   const ca = target.ca.filter(Boolean).join('\n') || undefined
-  const transport = undiciTransport({ ca })
+  const transport = undiciTransport(ca)
   let isAnswered = false
   try {
     await steps.run('Callback without the secret', async () => {

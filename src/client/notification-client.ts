@@ -79,7 +79,7 @@ export class NotificationClient implements AsyncDisposable {
       log('warn', { event: 'client.unencrypted', ...fields }, message)
     }
     const shared = {
-      transport: fetch ? fetchTransport(fetch) : undiciTransport({ ca, dispatcher }),
+      transport: fetch ? fetchTransport(fetch) : undiciTransport(ca, dispatcher),
       retry: retryPolicy(valid.retry, defaultRetryPolicy),
       timeoutMs: valid.timeoutMs,
       log,

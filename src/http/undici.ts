@@ -26,13 +26,7 @@ type Undici = typeof import('undici')
 export const maxConnections = 32
 
 /** The transport on undici: on dispatchers that it opens and closes itself and that trust `ca`, or on one of the caller's. */
-export function undiciTransport({
-  ca,
-  dispatcher,
-}: {
-  readonly ca?: string | undefined
-  readonly dispatcher?: DispatcherLike | undefined
-}): Transport {
+export function undiciTransport(ca: string | undefined, dispatcher?: DispatcherLike): Transport {
   const proxy = dispatcher === undefined ? proxyVariable() : undefined
   let opening: Promise<Opened> | undefined
   let opened: Opened | undefined
