@@ -28,8 +28,8 @@ export const maxConnections = 32
 /** The transport on undici: on dispatchers that it opens and closes itself and that trust `ca`, or on one of the caller's. */
 export function undiciTransport(ca: string | undefined, dispatcher?: DispatcherLike): Transport {
   const proxy = dispatcher === undefined ? proxyVariable() : undefined
-  let opening: Promise<Opened> | undefined
-  let opened: Opened | undefined
+  let opening: Promise<Transport> | undefined
+  let opened: Transport | undefined
 
   return {
     proxy,
@@ -46,9 +46,7 @@ export function undiciTransport(ca: string | undefined, dispatcher?: DispatcherL
   }
 }
 
-type Opened = Pick<Transport, 'send' | 'close'>
-
-async function open(ca: string | undefined, proxy: string | undefined): Promise<Opened> {
+async function open(ca: string | undefined, proxy: string | undefined): Promise<Transport> {
   const undici = await loadUndici()
   const tls = await tlsOptions(ca)
   // The client's deadline covers the whole call; undici's own timeouts could end it earlier.
@@ -69,7 +67,7 @@ async function open(ca: string | undefined, proxy: string | undefined): Promise<
 }
 
 /** A dispatcher of our undici reports when a request leaves. Others, and mocks, which send nothing, only have `request`. */
-async function recognize(given: DispatcherLike): Promise<Opened> {
+async function recognize(given: DispatcherLike): Promise<Transport> {
   const undici = await loadUndici().catch(() => undefined)
   if (undici === undefined || !(given instanceof undici.Dispatcher)) return dispatcherTransport(given)
   const { MockAgent, MockClient, MockPool } = undici
