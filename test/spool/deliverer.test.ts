@@ -369,6 +369,17 @@ describe('a clock that jumps', () => {
     expect(delivered.length).toBeLessThanOrEqual(before + 1)
   })
 
+  test('back between two processes delays no report by more than an hour', async (folder) => {
+    const state = { ...notAttempted, attempts: 12, reportedAt: Date.now() + 30 * 24 * hour }
+    await folder.put(segmentOf(1_000, [{ ...numbered(1), state }]))
+    const startedAt = Date.now()
+    const reportedAt: number[] = []
+    const onStuck = () => void reportedAt.push(Date.now())
+    await using _spool = await folder.open({ deliver: failing, onStuck })
+    await passUntil(() => reportedAt.length === 1, 10 * second)
+    expect(reportedAt[0]).toBeLessThan(startedAt + hour + 2 * minute)
+  })
+
   test.for([
     ['30 days back', 0, -30 * 24 * hour],
     ['30 days forward', 0, 30 * 24 * hour],

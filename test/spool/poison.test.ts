@@ -4,6 +4,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { StuckDelivery } from 'notification-subscriber/spool'
 import { expect } from 'vitest'
+import { deferred } from '../support/deferred.js'
 import {
   eventLog,
   idsOf,
@@ -29,24 +30,29 @@ test('after a process was killed, as many as it may have had in flight are deliv
   await folder.leave(...Array.from({ length: 16 }, (_, id) => numbered(id)))
   await leaveLock(folder.path, 4)
   let running = 0
-  const most: number[] = []
-  const deliver = async () => {
-    running += 1
-    most.push(running)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-    running -= 1
-  }
-  const careful = await folder.open({ deliver, concurrency: 8 })
+  const counts: number[] = []
+  const allStarted = deferred<void>()
+  const careful = await folder.open({
+    concurrency: 8,
+    deliver: async () => {
+      running += 1
+      counts.push(running)
+      if (running === 8) allStarted.resolve()
+      if (counts.length > 4) await allStarted.promise
+      await realTime(20)
+      running -= 1
+    },
+  })
   await until(() => careful.size === 0)
   await careful.close()
-  expect(most.slice(0, 12)).toEqual([1, 1, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8])
-  expect(Math.max(...most)).toBe(8)
+  expect(counts.slice(0, 12)).toEqual([1, 1, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8])
+  expect(Math.max(...counts)).toBe(8)
   // A process that ended in order leaves no suspects.
-  most.length = 0
   await folder.leave(numbered(1), numbered(2))
-  await using next = await folder.open({ deliver })
-  await until(() => next.size === 0)
-  expect(most).toEqual([1, 2])
+  const { deliver, delivered } = recorder(never)
+  const next = await folder.open({ deliver })
+  await until(() => delivered.length === 2)
+  await next.close({ timeoutMs: 0 })
 })
 
 test('each suspect and each repetition is counted on the disk before its call, and nothing else', async (folder) => {

@@ -308,6 +308,12 @@ describe.concurrent('a disk that fails', () => {
 })
 
 describe.concurrent('a disk that has no room', () => {
+  test('for the name of a dead letter leaves nothing of the letter', async (folder) => {
+    await using spool = await folder.open({}, diskThatFailsTo('sync', /spool$/, 'ENOSPC').files)
+    await expect(keepInvalid(spool, 'x')).rejects.toMatchObject({ code: 'SPOOL', reason: 'disk' })
+    expect(await folder.names()).toEqual([])
+  })
+
   test('leaves a delivery where it is that would move once half of its segment is done', async (folder) => {
     await folder.leave(...[1, 2, 3, 4].map((id) => numbered(id)))
     const disk = diskThatFailsTo('open', /\.open$/, 'ENOSPC')
