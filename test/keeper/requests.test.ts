@@ -100,16 +100,23 @@ test('an outage is not tested with a name that the client refuses', async () => 
   expect(statesOf(node)).toMatchObject({ agent0: 'active', agent1: 'active', agent2: 'active' })
 })
 
-test('an outage is tested with a user without a claim, also before that user is due', async () => {
-  const world = await settledWorld({ users: 4 })
-  await world.time.advance(9 * minute)
-  world.callback('agent3')
+test('an outage is tested with a user without a claim who waits for no restore, also before that user is due', async () => {
+  const world = await settledWorld({ users: 5, keeper: { sweepIntervalMs: 10 * minute } })
+  const sweep = () => world.settled(nodeOf(world), (keeper) => keeper.sweep())
+  for (const minutes of [1, 2, 4, 8, 9, 0]) {
+    await world.time.advance(minutes * minute)
+    world.end(['agent0'])
+    await sweep()
+  }
+  expect(world.gaps).toHaveLength(5)
+  await world.time.advance(5 * minute)
+  world.callback('agent4')
   world.outage = { kind: 'reset' }
   while (!problemCodes(nodeOf(world)).includes('SERVICE')) await world.time.advance(second)
   world.outage = undefined
   const endedAtMs = world.time.nowMs
   await world.time.advance(30 * second)
-  expect(world.requestsSince(endedAtMs)[0]).toMatch(/agent3$/)
+  expect(world.requestsSince(endedAtMs)[0]).toMatch(/agent4$/)
 })
 
 test('calls that were in flight when an outage began do not lengthen the wait for the first test', async () => {
