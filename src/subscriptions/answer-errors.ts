@@ -124,29 +124,25 @@ function adviceAfter(
   route?: keyof View,
 ): Words {
   const isEmpty = body === '' && bodyComplete
-  if (isRedirect(status)) {
-    return (view) =>
-      `Redirects are not followed: set ${view.baseUrl}${route ? ` or ${view[route]}` : ''} to the final address.`
+  const when = retryAfterMs === undefined ? 'later' : `in ${Math.ceil(retryAfterMs / 1_000)} s`
+  return (view) => {
+    const { auth, baseUrl, seeBody } = view
+    const orRoute = route ? ` or ${view[route]}` : ''
+    if (isRedirect(status))
+      return `Redirects are not followed: set ${baseUrl}${orRoute} to the final address.`
+    if (intermediary !== undefined) {
+      return intermediaryAdvice(intermediary, 'subscriptions and credentials', baseUrl)
+    }
+    if (route && isNoRoute(status)) return `The service may have another route for this: see ${view[route]}.`
+    if (isUnauthorized(status)) {
+      return `It does not accept the credentials: check ${auth}, and that access was activated.`
+    }
+    if (isForbidden(status)) return 'It does not permit this: ask the operator of the service for access.'
+    if (isAbsent(status)) return `Check ${baseUrl}: there is no subscription service at this address.`
+    if (isBusy(status)) return `It is busy: try again ${when}.`
+    if (isServerError(status)) return 'It failed: try again later.'
+    return isEmpty ? 'The answer has no body.' : seeBody.trim()
   }
-  if (intermediary !== undefined) {
-    return ({ baseUrl }) => intermediaryAdvice(intermediary, 'subscriptions and credentials', baseUrl)
-  }
-  if (route !== undefined && isNoRoute(status)) {
-    return (view) => `The service may have another route for this: see ${view[route]}.`
-  }
-  if (isUnauthorized(status)) {
-    return ({ auth }) => `It does not accept the credentials: check ${auth}, and that access was activated.`
-  }
-  if (isForbidden(status)) return () => 'It does not permit this: ask the operator of the service for access.'
-  if (isAbsent(status)) {
-    return ({ baseUrl }) => `Check ${baseUrl}: there is no subscription service at this address.`
-  }
-  if (isBusy(status)) {
-    const when = retryAfterMs === undefined ? 'later' : `in ${Math.ceil(retryAfterMs / 1_000)} s`
-    return () => `It is busy: try again ${when}.`
-  }
-  if (isServerError(status)) return () => 'It failed: try again later.'
-  return ({ seeBody }) => (isEmpty ? 'The answer has no body.' : seeBody.trim())
 }
 
 /** The error for a success with a page of HTML or XML, or with an error in JSON: neither comes from the service. */
