@@ -56,6 +56,16 @@ describe('a sweep', () => {
     expect(await sweeping).toMatchObject({ active: 8, restored: 7 })
   })
 
+  test('begins with the users who have no subscription', async () => {
+    const world = await settledWorld({ users: 20, keeper: { concurrency: 1 } })
+    const newcomers = ['newcomer0', 'newcomer1', 'newcomer2']
+    for (const name of newcomers) world.want(name)
+    const before = world.requests.length
+    await world.settled(nodeOf(world), (keeper) => keeper.sweep())
+    const first = world.requests.slice(before, before + 6).map(({ username }) => username)
+    expect(first).toEqual(expect.arrayContaining(newcomers))
+  })
+
   test('waits a minute for a service that is down, and the next one begins anew', async () => {
     const world = worldOf({ users: 4, isStoreSynchronous: true })
     world.outage = { kind: 'unreachable' }
