@@ -11,8 +11,7 @@ import { jsonOf } from '../webhooks/body.js'
 import { contentOf } from '../webhooks/content.js'
 import { DeadLetters, type LetterDetails } from './dead-letters.js'
 import { prepareFolder, type SpoolFiles, SpoolFolder } from './folder.js'
-import type { FileFields, StoredEntry } from './format.js'
-import { diskBytesOf, notAttempted, parseName } from './format.js'
+import { diskBytesOf, type FileFields, notAttempted, parseName, type StoredEntry } from './format.js'
 import { type Lock, lockFolder } from './lock.js'
 import { type Entry, Segment } from './segment.js'
 import { type DeliverySpoolOptions, defaultConcurrency, invalidPath, reportsOf } from './spool-options.js'
@@ -266,7 +265,7 @@ export class SpoolStore {
     }
   }
 
-  /** Delays a failed entry. If most of its segment is done, it moves to the open one, so that its own can be removed. */
+  /** Delays a failed entry. From its second failure on it moves from a segment of which most is done, so that that can go. */
   async postpone(entry: Entry): Promise<void> {
     const isMovable = entry.attempts > 0 && entry.segment.isMostlyDone
     entry.attempts += 1
