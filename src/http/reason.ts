@@ -5,16 +5,14 @@ import { excerpt } from '../shared/text.js'
 import { parseJson } from '../shared/validation.js'
 import type { Answer } from './answer.js'
 
-export interface Reason {
-  /** An error code, such as that of OAuth (RFC 6749 section 5.2). */
-  readonly code: string | undefined
-  readonly description: string | undefined
-  /** All of that on one line, for a message: at most 300 characters. Of a redirect the target, of a page its text. */
-  readonly words: string
-}
-
-/** Reads the errors of OAuth, also in `WWW-Authenticate` (RFC 6750 section 3), problem details (RFC 9457), and any other text. */
-export function reasonIn(answer: Answer): Reason {
+/**
+ * Reads the errors of OAuth (RFC 6749 section 5.2), also in `WWW-Authenticate` (RFC 6750 section 3), problem details
+ * (RFC 9457), and any other text.
+ *
+ * @returns the error code, the text for people, and `words`: all of that on one line of at most 300 characters; of a redirect
+ * the target, of a page its text
+ */
+export function reasonIn(answer: Answer) {
   const json: Record<string, unknown> = Object(parseJson(answer.body))
   const { error, error_description, title, detail, message } = json
   // Redacted again, because JSON may hold a secret in escaped form.
