@@ -50,7 +50,7 @@ type DeliveryFields = Partial<ReturnType<typeof logFieldsOf>>
 const timerLatenessMs = 50
 
 const blocked =
-  'Answered too late, because something blocked the process, probably a handler: see "Work that takes long" in docs/receiver.md'
+  'Answered too late, because something blocked the process, probably a handler or `secrets`: see "Work that takes long" in docs/receiver.md'
 
 const receiveChannel = channelFor('receive')
 
@@ -115,11 +115,12 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
     readBody: () => ReadBody | Promise<ReadBody>,
   ): Promise<Received> {
     const run = async (context: ReceiveContext = {}) => {
+      const arrivedSince = performance.now()
       const isPost = String(method).toUpperCase() === 'POST'
       const refused = isPost ? this.#authenticate(headers) : wrongMethod(method)
       const received = refused
         ? { answer: this.#refuse(refused, method) }
-        : await this.#process(context, headers, readBody)
+        : await this.#process(context, headers, readBody, performance.now() - arrivedSince)
       context.status = received.answer.status
       return received
     }
@@ -143,15 +144,18 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
     return answerWith(status)
   }
 
+  /** @param authenticationMs - how long the function `secrets` took */
   async #process(
     context: ReceiveContext,
     headers: unknown,
     readBody: () => ReadBody | Promise<ReadBody>,
+    authenticationMs: number,
   ): Promise<Received> {
     // In flight from here on, so that `drain` also waits for a delivery whose body is still arriving.
     this.deliveries.begin()
     const read = await readUpTo(this.maxBodyBytes, readBody)
-    const startedSince = performance.now()
+    // The sender's own time for the body does not count.
+    const startedSince = performance.now() - authenticationMs
     if (read === undefined) {
       this.deliveries.end()
       const reason = `the body is larger than ${this.maxBodyBytes} bytes`

@@ -1,5 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type CallbackRequest, ConfigurationError, DeliveryReceiver } from 'notification-subscriber/webhooks'
+import {
+  type CallbackRequest,
+  ConfigurationError,
+  DeliveryReceiver,
+  type Secrets,
+} from 'notification-subscriber/webhooks'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
 import { deliveryOf, lowEnergyDelivery } from './deliveries.js'
@@ -186,13 +191,19 @@ describe('work that blocks the process is logged as handler.slow, because the an
     while (performance.now() < end);
   }
 
-  test.each<[when: string, ackTimeoutMs: number, handler: () => unknown]>([
-    ['at once', 50, () => block(150)],
-    ['at once, with ackTimeoutMs 0', 0, () => block(150)],
-    ['after a while', 50, () => sleep(1).then(() => block(150))],
-  ])('%s', async (_, ackTimeoutMs, handler) => {
+  const readSlowly = () => {
+    block(150)
+    return secrets
+  }
+
+  test.each<[when: string, ackTimeoutMs: number, handler: () => unknown, source: Secrets | (() => Secrets)]>([
+    ['at once', 50, () => block(150), secrets],
+    ['at once, with ackTimeoutMs 0', 0, () => block(150), secrets],
+    ['after a while', 50, () => sleep(1).then(() => block(150)), secrets],
+    ['in the function `secrets`', 50, () => {}, readSlowly],
+  ])('%s', async (_, ackTimeoutMs, handler, source) => {
     const { logger, lines } = recordingLogger()
-    const receiver = new DeliveryReceiver({ secrets, logger, ackTimeoutMs }).onAny(handler)
+    const receiver = new DeliveryReceiver({ secrets: source, logger, ackTimeoutMs }).onAny(handler)
     expect((await receiver.handle(post())).status).toBe(204)
     await receiver.drain()
     const [, ...warnings] = lines
