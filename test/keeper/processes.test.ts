@@ -55,6 +55,8 @@ describe('a newer configuration', () => {
     const startedAtMs = world.time.nowMs
     const report = await world.settled(deployed, (keeper) => keeper.sweep())
     expect(world.time.nowMs - startedAtMs).toBeGreaterThan(200 * second)
+    // The old process has no share of the rate.
+    expect(world.time.nowMs - startedAtMs).toBeLessThan(240 * second)
     expect(report).toMatchObject({ wanted: 420, active: 420, failed: [], problems: [] })
     deployed.process.run(() => deployed.keeper.start())
     await world.time.advance(5 * minute)
@@ -150,6 +152,16 @@ describe('processes share the work', () => {
     for (const { process } of world.nodes)
       expect(requests.some((each) => each.process === process)).toBe(true)
     expect(world.gaps).toEqual([])
+  })
+
+  test('and one that has stopped has no share of the rate', async () => {
+    const world = await settledWorld({ users: 100, processes: 2, keeper: { maxRequestsPerSecond: 10 } })
+    const [stopped, other] = [nodeOf(world), nodeOf(world, 1)]
+    await world.settled(stopped, (keeper) => keeper.stop())
+    await world.time.advance(31 * second)
+    const startedAtMs = world.time.nowMs
+    await world.settled(other, (keeper) => keeper.sweep())
+    expect(world.time.nowMs - startedAtMs).toBeLessThan(13 * second)
   })
 
   test('2,000 ends are restored by three at the rate of one, at every second', async () => {

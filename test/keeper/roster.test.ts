@@ -219,18 +219,26 @@ describe('a roster that', () => {
     expect(subscribedIn(world)).toHaveLength(7)
   })
 
-  test('changes shifts, as large as before, is believed', async () => {
-    const world = await settledWorld({ users: 20 })
-    for (let hours = 0; hours < 12; hours++) {
-      for (let count = 0; count < 4; count++) {
-        world.wanted.delete([...world.wanted.keys()][0] ?? '')
-        world.want(`shift${hours}-${count}`)
+  test.each([
+    ['are', false],
+    ['cannot be', true],
+  ])(
+    'changes shifts, as large as before, is believed, where users who left %s unsubscribed',
+    async (_what, isWrong) => {
+      const world = await settledWorld({ users: 20 })
+      world.hasWrongRoutes = isWrong
+      for (let hours = 0; hours < 12; hours++) {
+        for (let count = 0; count < 4; count++) {
+          world.wanted.delete([...world.wanted.keys()][0] ?? '')
+          world.want(`shift${hours}-${count}`)
+        }
+        await world.time.advance(hour)
       }
-      await world.time.advance(hour)
-    }
-    expect(world.problems).toEqual([])
-    expect(subscribedIn(world)).toEqual([...world.wanted.keys()].sort())
-  })
+      expect(new Set(world.problems.map(({ what }) => what.code))).toEqual(new Set(isWrong ? ['ROUTES'] : []))
+      expect(subscribedIn(world)).toEqual(expect.arrayContaining([...world.wanted.keys()]))
+      expect(subscribedIn(world).length > 20).toBe(isWrong)
+    },
+  )
 
   test('fails is asked again after 5 s, 10 s and so on, up to the interval', async () => {
     const asked: number[] = []
