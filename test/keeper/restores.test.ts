@@ -28,6 +28,17 @@ test('a subscription that ends again and again is restored after 1, 2, 4, 8, 15 
   expect(nodeOf(world).keeper.subscription('agent0')?.restoredCount).toBe(world.gaps.length)
 })
 
+test('a restored subscription that ends again is found when it may be restored, and not an interval later', async () => {
+  const world = await settledWorld({ users: 1 })
+  world.end(['agent0'])
+  await world.settled(nodeOf(world), (keeper) => keeper.sweep())
+  for (let count = 0; count < 2; count++) {
+    world.end(['agent0'])
+    await world.time.advance(3 * minute)
+  }
+  expect(world.gaps).toHaveLength(3)
+})
+
 test('while the next restore waits, a sweep reports the user as failed', async () => {
   const world = await settledWorld({ users: 1, configuration: { ...defaultConfiguration, parameters: {} } })
   const node = nodeOf(world)

@@ -1,4 +1,5 @@
 /** The calls of a keeper: sweep, start, stop, unsubscribeAll. */
+import { ConnectionError, OutcomeUnknownError } from 'notification-subscriber'
 import { describe, expect, test } from 'vitest'
 import { hour, minute, second } from './convergence/world.js'
 import { agents, nodeOf, settledWorld, statesOf, swept, tellStories, worldOf } from './stories.js'
@@ -66,19 +67,25 @@ describe('a sweep', () => {
     expect(first).toEqual(expect.arrayContaining(newcomers))
   })
 
-  test('waits a minute for a service that is down, and the next one begins anew', async () => {
-    const world = worldOf({ users: 4, isStoreSynchronous: true })
-    world.outage = { kind: 'unreachable' }
-    const { node, report } = await swept(world)
-    expect(report).toMatchObject({ wanted: 4, active: 0, problems: [{ code: 'SERVICE' }] })
-    expect(report.failed.map(({ username }) => username).sort()).toEqual(agents(4))
-    for (const { error } of report.failed) expect(error).toBeInstanceOf(Error)
-    expect(world.time.nowMs).toBeGreaterThan(55 * second)
-    expect(world.time.nowMs).toBeLessThan(90 * second)
-    world.outage = undefined
-    await world.time.advance(hour)
-    expect(await world.settled(node, (keeper) => keeper.sweep())).toMatchObject({ active: 4, failed: [] })
-  })
+  test.each([
+    ['unreachable', ConnectionError],
+    ['reset', OutcomeUnknownError],
+  ] as const)(
+    'waits a minute for a service that is down (%s), and the next one begins anew',
+    async (kind, cause) => {
+      const world = worldOf({ users: 4, isStoreSynchronous: true })
+      world.outage = { kind }
+      const { node, report } = await swept(world)
+      expect(report).toMatchObject({ wanted: 4, active: 0, problems: [{ code: 'SERVICE' }] })
+      expect(report.failed.map(({ username }) => username).sort()).toEqual(agents(4))
+      for (const { error } of report.failed) expect(error).toBeInstanceOf(cause)
+      expect(world.time.nowMs).toBeGreaterThan(55 * second)
+      expect(world.time.nowMs).toBeLessThan(90 * second)
+      world.outage = undefined
+      await world.time.advance(hour)
+      expect(await world.settled(node, (keeper) => keeper.sweep())).toMatchObject({ active: 4, failed: [] })
+    },
+  )
 
   test('believes a service that says how soon it may be asked again', async () => {
     const world = worldOf({ users: 1 })
