@@ -1,10 +1,4 @@
-import {
-  DeliveryReceiver,
-  deliverySchema,
-  documentedNotificationTypes,
-  notificationTypes,
-  safeParseDelivery,
-} from 'notification-subscriber/webhooks'
+import { DeliveryReceiver, deliverySchema, safeParseDelivery } from 'notification-subscriber/webhooks'
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { changed, lowEnergyDelivery } from './deliveries.js'
@@ -46,14 +40,4 @@ describe('the exported schemas are shared with an app', () => {
       z.config({ customError })
     }
   })
-})
-
-test('the catalogue has each type once, and each that opens closes (docs/service.md, Notification types)', () => {
-  expect(Object.keys(documentedNotificationTypes)).toEqual(notificationTypes)
-  const types: readonly string[] = Object.values(documentedNotificationTypes).flat()
-  expect(new Set(types).size).toBe(types.length)
-  const opposites = types.map((type) =>
-    type.endsWith('Opened') ? type.replace(/Opened$/, 'Closed') : type.replace(/Closed$/, 'Opened'),
-  )
-  expect(opposites.toSorted()).toEqual(types.toSorted())
 })
