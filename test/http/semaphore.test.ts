@@ -1,5 +1,5 @@
 /** Many calls at once: each takes its authorization when it is sent, however long it waits before that. */
-import { createServer, type RequestListener } from 'node:http'
+import { createServer } from 'node:http'
 import { NotificationClient } from 'notification-subscriber'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Deadline } from '../../src/http/deadline.js'
@@ -13,78 +13,21 @@ afterEach(() => void vi.useRealTimers())
 
 const limit = 32
 
-/** A service and its authorization server, which takes a token only while it lives. */
-async function serviceWith(lifetimeSeconds: number, handle: RequestListener) {
-  const expires = new Map<string, number>()
-  let refusals = 0
-  const server = await serving(
-    createServer((request, response) => {
-      request.resume()
-      if (request.url?.endsWith('/token')) {
-        const token = `token-${expires.size}`
-        expires.set(token, Date.now() + lifetimeSeconds * 1_000)
-        const answer = { access_token: token, token_type: 'Bearer', expires_in: lifetimeSeconds }
-        return response.setHeader('content-type', 'application/json').end(JSON.stringify(answer))
-      }
-      const token = request.headers.authorization?.slice('Bearer '.length) ?? ''
-      if (Date.now() < (expires.get(token) ?? 0)) return handle(request, response)
-      refusals += 1
-      return response.writeHead(401).end()
-    }),
-  )
-  const address = `http://${server.host}`
-  return {
-    tokens: () => expires.size,
-    refusals: () => refusals,
-    client: (options = {}) =>
-      new NotificationClient({
-        baseUrl: address,
-        auth: { authUrl: address, domain: 'acme', clientId: 'id', clientSecret: 's3cret' },
-        ...options,
-      }),
-    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
-  }
-}
-
-test('creates that wait longer than a token lives all succeed, with a token request for each lifetime', async () => {
-  const lifetimeSeconds = 2
-  let inFlight = 0
-  let most = 0
-  let id = 0
-  await using service = await serviceWith(lifetimeSeconds, (_request, response) => {
-    inFlight += 1
-    most = Math.max(most, inFlight)
-    setTimeout(() => {
-      inFlight -= 1
-      id += 1
-      response.writeHead(201).end(`{"subscription_id":${id}}`)
-    }, 200)
-  })
-  await using client = service.client({ timeoutMs: 60_000 })
-  const from = performance.now()
-  const created = await Promise.all(
-    Array.from({ length: 700 }, () => client.createSubscription(subscription)),
-  )
-  const lifetimes = (performance.now() - from) / (lifetimeSeconds * 1_000)
-  expect(new Set(created.map(({ subscriptionId }) => subscriptionId)).size).toBe(700)
-  expect(most).toBe(limit)
-  // On a busy machine a token may expire between two sockets, but none expires in the queue.
-  expect(service.refusals()).toBeLessThan(3 * limit)
-  expect(lifetimes).toBeGreaterThan(2)
-  // Each is refreshed after 80 to 90 per cent of its life.
-  expect(service.tokens()).toBeLessThanOrEqual(Math.ceil(lifetimes / 0.8) + 3)
-})
-
 describe('a call that waits for its turn', () => {
+  const auth = { getAccessToken: () => 'token' }
+
   /** A service that answers when it is told to, and notes in which order it was asked. */
   async function heldService() {
     const paths: (string | undefined)[] = []
     const answers: (() => void)[] = []
-    const service = await serviceWith(60, ({ url }, response) => {
-      paths.push(url)
-      answers.push(() => response.writeHead(204).end())
-    })
-    return Object.assign(service, { paths, answers })
+    const server = await serving(
+      createServer(({ url }, response) => {
+        paths.push(url)
+        answers.push(() => response.writeHead(204).end())
+      }),
+    )
+    const client = () => new NotificationClient({ baseUrl: `http://${server.host}`, auth })
+    return { ...server, paths, answers, client }
   }
 
   test('is sent in the order of the calls, never before its turn, and close() waits for it', async () => {
