@@ -3,7 +3,7 @@ import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { TimeoutError } from '../../src/errors.js'
 import { refusingPort } from '../support/listen.js'
-import { created, lowEnergy, type Reaction, Receiver, unsubscribe, update } from './support.js'
+import { created, lowEnergy, type Reaction, Receiver, unsubscribe } from './support.js'
 
 let emulator: Emulator
 let receiver: Receiver
@@ -42,33 +42,6 @@ describe('the callback (docs/service.md, Delivery)', () => {
     expect(notification?.id).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
     expect(notification?.time).toBeGreaterThanOrEqual(before)
     expect(notification?.time).toBeLessThanOrEqual(Date.now())
-  })
-
-  test('carries the parameters of the latest update', async () => {
-    const id = await created(emulator, { url: receiver.url, fields: { token: 'old', other: 'kept' } })
-    await emulator.notify(lowEnergy)
-    await update(emulator, id, 'token=new')
-    await emulator.notify(lowEnergy)
-    expect(receiver.callbacks.map(({ headers }) => [headers.token, headers.other])).toEqual([
-      ['old', 'kept'],
-      ['new', 'kept'],
-    ])
-  })
-})
-
-describe('who is notified (docs/service.md, Delivery)', () => {
-  test('500 notifications at once all arrive, over a bounded number of connections', async () => {
-    await using emulator = await startEmulator({ callbackTimeoutMs: 60_000 })
-    await using receiver = await Receiver.start(emulator)
-    const id = await created(emulator, { url: receiver.url })
-    const sent = Array.from({ length: 500 }, (_, n) => emulator.notify({ ...lowEnergy, id: `n${n}` }))
-    const results = (await Promise.all(sent)).flat()
-    expect(results.every(({ status, error }) => status === 204 && error === undefined)).toBe(true)
-    const received = receiver.callbacks.map(({ body }) => body.notification.id)
-    expect(new Set(received).size).toBe(500)
-    expect(received).toHaveLength(500)
-    expect(receiver.mostConnections).toBeLessThanOrEqual(64)
-    expect(emulator.subscriptions).toMatchObject([{ subscriptionId: id, consecutiveFailures: 0 }])
   })
 })
 

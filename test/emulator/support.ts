@@ -131,8 +131,6 @@ export class Receiver {
   readonly url: string
   readonly callbacks: ReceivedCallback[] = []
   readonly reactions: Reaction[] = []
-  /** The most connections that were open at the same time. */
-  mostConnections = 0
   /** Called for each callback that arrived, before it is answered. */
   onCallback: () => unknown = () => {}
   readonly #close: () => Promise<void>
@@ -140,14 +138,6 @@ export class Receiver {
   private constructor(server: ReturnType<typeof createServer>, origin: string, close: () => Promise<void>) {
     this.#close = close
     this.url = `${origin}/callbacks`
-    let open = 0
-    server.on('connection', (socket) => {
-      open += 1
-      this.mostConnections = Math.max(this.mostConnections, open)
-      socket.once('close', () => {
-        open -= 1
-      })
-    })
     server.on('request', async (request, response) => {
       let body = ''
       for await (const chunk of request) body += chunk
