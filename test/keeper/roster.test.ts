@@ -101,14 +101,31 @@ test('a user whom a process with an older roster removed comes back with a gap s
   expect(gap).toMatchObject({ username: 'agent0', cause: 'changed', lastProvenAt: expect.any(Number) })
 })
 
-test('a user who leaves takes no other name out of the index', async () => {
-  const world = await settledWorld({ users: 300 })
-  world.wanted.delete('agent0')
+test('a user whom another process adds while a roster is read does not look removed', async () => {
+  const world = await settledWorld({ users: 2 })
+  world.rosterMode = 'slow'
+  world.start()
+  await world.time.advance(second)
+  world.rosterMode = 'working'
+  world.want('newcomer')
   await world.settled(nodeOf(world), (keeper) => keeper.sweep())
-  const shards = world.store.keys.filter((key) => key.includes(':members:'))
-  const names = shards.flatMap((key) => JSON.parse(world.store.text(key) ?? ''))
-  expect(names.sort()).toEqual(agents(300).slice(1).sort())
+  await world.time.advance(minute)
+  expect(world.requestsSince(0)).not.toContain('unsubscribe newcomer')
+  expect(subscribedIn(world)).toContain('newcomer')
 })
+
+test.each([true, false])(
+  'users who leave take no other name out of the index (compareAndSet: %s)',
+  async (hasCompareAndSet) => {
+    const keeper = { maxRequestsPerSecond: Number.POSITIVE_INFINITY, concurrency: 50 }
+    const world = await settledWorld({ users: 300, hasCompareAndSet, keeper })
+    for (const name of agents(100)) world.wanted.delete(name)
+    await world.settled(nodeOf(world), (keeper) => keeper.sweep())
+    const shards = world.store.keys.filter((key) => key.includes(':members:'))
+    const names = shards.flatMap((key) => JSON.parse(world.store.text(key) ?? ''))
+    expect(names.sort()).toEqual(agents(300).slice(100).sort())
+  },
+)
 
 test('a user that an old roster brings back stays listed: if that process dies, another one ends the subscription', async () => {
   // The sweep stands still before each operation that follows the removal of the record.
