@@ -1,9 +1,9 @@
-/** What begins carefully after a process ended; `killed.test.ts` ends processes. */
+/** What begins carefully after a process ended; `killed.test.ts` kills processes. */
 import { readFileSync } from 'node:fs'
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { StuckDelivery } from 'notification-subscriber/spool'
-import { expect } from 'vitest'
+import { expect, vi } from 'vitest'
+import * as z from 'zod'
 import { deferred } from '../support/deferred.js'
 import {
   eventLog,
@@ -55,18 +55,19 @@ test('after a process was killed, as many as it may have had in flight are deliv
   await next.close({ timeoutMs: 0 })
 })
 
-test('each suspect and each repetition is counted on the disk before its call, and nothing else', async (folder) => {
-  await folder.leave(numbered(1), numbered(2))
+test('each suspect and each repetition is counted on the disk before its schema and its call, and nothing else', async (folder) => {
+  await folder.leave(...['n1', 'n2'].map((id) => numbered(id.slice(1), { id })))
   await leaveLock(folder.path, 1)
   const [name = ''] = await folder.names(/closed$/)
   const counted: string[][] = []
+  const payload = z.object({ id: z.string() }).transform(({ id }) => {
+    const states = readFileSync(join(folder.path, name), 'latin1').matchAll(/^\+0*(\d+) \d+ \d+ (\d) /gm)
+    counted.push([id, ...Array.from(states, ([, attempts, crashes]) => `${attempts} and ${crashes}`)])
+  })
   await inVirtualTime(async () => {
     await using spool = await folder.open({
-      deliver: async ({ notification: { id } }) => {
-        const states = (await readFile(join(folder.path, name), 'latin1')).matchAll(
-          /^\+0*(\d+) \d+ \d+ (\d) /gm,
-        )
-        counted.push([id, ...Array.from(states, ([, attempts, crashes]) => `${attempts} and ${crashes}`)])
+      payloads: { cxScoreUpdated: payload },
+      deliver: () => {
         if (counted.length === 1) throw new Error('away')
       },
     })
@@ -128,13 +129,15 @@ test.for([
     const state = { attempts: 2, dueAt: 0, reportedAt: 0, crashes: 3 }
     const segment = segmentOf(1_000, [{ ...numbered(1), state }])
     await folder.put(segment)
-    const { deliver, delivered } = recorder()
-    const reports: StuckDelivery[] = []
+    const deliver = vi.fn()
+    const reports: unknown[] = []
     const { logger, logged } = eventLog(/stuck|lettered|discarded/)
     let written = ''
     await using spool = await folder.open({
       deliver,
       logger,
+      // A schema that ended the processes is not asked again.
+      payloads: { cxScoreUpdated: z.never() },
       onStuck: (stuck) => {
         written = readFileSync(join(folder.path, segment.name), 'latin1')
         reports.push(stuck)
@@ -142,7 +145,7 @@ test.for([
       },
     })
     await until(() => spool.size === 0)
-    expect(delivered).toEqual([])
+    expect(deliver).not.toHaveBeenCalled()
     expect(reports).toEqual([{ delivery: numbered(1), attempts: 3, sinceAt: 5, error: fatal }])
     // The time of the report: if it ends the process, the next one does not repeat it.
     expect(written).toMatch(/^\n\+00002 0{13} [1-9]\d{12} 3 /)
