@@ -5,7 +5,9 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { inspect, isDeepStrictEqual } from 'node:util'
+import { build } from 'esbuild'
 import { Redis } from 'ioredis'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import type { KeeperGap, KeptSubscription } from 'notification-subscriber/keeper'
@@ -13,7 +15,6 @@ import { expect, vi } from 'vitest'
 import { environmentOf } from '../../support/emulator-environment.js'
 import { Random } from '../../support/random.js'
 import { temporaryFolder } from '../../support/temporary-folder.js'
-import { bundleProgram } from './bundle-program.js'
 import { fastMs, fastTime, timesFaster } from './fast-time.js'
 import { Relay } from './relay.js'
 
@@ -99,7 +100,7 @@ export class Keepers implements AsyncDisposable {
       USERNAMES: usernames.join(),
     }
     await writeFile(env.GAPS_FILE, '')
-    const program = await bundleProgram('keeper-process', path)
+    const program = await bundledProgram(path)
     const keepers: Keepers = new Keepers(resources, emulator, env, (name, port) => {
       const variables = { ...process.env, ...env, REDIS_URL: `redis://127.0.0.1:${port}` }
       const child = spawn(process.execPath, [program], {
@@ -296,6 +297,27 @@ export class Keepers implements AsyncDisposable {
       ...this.#output.slice(-60),
     ].join('\n')
   }
+}
+
+/** The program in one file, because many compilers at once would take longer than the test. @returns its path */
+async function bundledProgram(folder: string): Promise<string> {
+  const outfile = join(folder, 'keeper-process.mjs')
+  await build({
+    entryPoints: [fileURLToPath(new URL('programs/keeper-process.ts', import.meta.url))],
+    outfile,
+    tsconfig: fileURLToPath(new URL('../../../tsconfig.json', import.meta.url)),
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    // The package says that its modules have no side effects. Those of the programs have.
+    ignoreAnnotations: true,
+    // What is bundled of CommonJS packages needs it.
+    banner: {
+      js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
+    },
+    logLevel: 'error',
+  })
+  return outfile
 }
 
 async function exited(child: ChildProcess): Promise<void> {
