@@ -82,29 +82,14 @@ export async function callFor(
 ): Promise<number> {
   const endsAt = performance.now() + runMs
   let calls = 0
-  await atOnce(concurrency, async () => {
+  const callAll = async () => {
     while (performance.now() < endsAt) {
       await call()
       calls++
     }
-  })
+  }
+  await Promise.all(Array.from({ length: concurrency }, callAll))
   return calls
-}
-
-export async function callTimes(
-  count: number,
-  concurrency: number,
-  call: (index: number) => Promise<unknown>,
-): Promise<number> {
-  let begun = 0
-  await atOnce(concurrency, async () => {
-    while (begun < count) await call(begun++)
-  })
-  return count
-}
-
-async function atOnce(concurrency: number, worker: () => Promise<void>): Promise<void> {
-  await Promise.all(Array.from({ length: concurrency }, worker))
 }
 
 /** Bytes in use on the heap after a collection. The process needs `--expose-gc`. */

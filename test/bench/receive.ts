@@ -1,23 +1,19 @@
 /** `toNodeHandler` against other servers that receive the same callbacks. */
 import { type Cost, inTurns, oftener, type Settings } from './measure.js'
 import type { CallbackLoadFunctions } from './processes/callback-load.js'
-import type { ReceiveFunctions, ReceivingServer } from './processes/receive.js'
+import type { ReceiveFunctions } from './processes/receive.js'
 import { withEach, withProcess } from './processes.js'
 import { comparisons, cpuPerCall, type Row, speed } from './report.js'
 
 const connections = 64
 
-const peers: readonly Exclude<ReceivingServer, 'ours'>[] = [
-  'bare node:http',
-  'Express + zod',
-  'Fastify + Ajv',
-]
+const peers = ['bare node:http', 'Express + zod', 'Fastify + Ajv'] as const
 const servers = ['ours', ...peers] as const
 
 export function receiveRows(settings: Settings): Promise<Row[]> {
   return withProcess<CallbackLoadFunctions, Row[]>('callback-load', {}, (load) =>
-    withEach<ReceivingServer, ReceiveFunctions, Row[]>('receive', servers, {}, async (remotes) => {
-      const receive = async (name: ReceivingServer, runMs: number): Promise<Cost> => {
+    withEach<(typeof servers)[number], ReceiveFunctions, Row[]>('receive', servers, {}, async (remotes) => {
+      const receive = async (name: (typeof servers)[number], runMs: number): Promise<Cost> => {
         const server = remotes[name]
         await load.call('open', { port: await server.call('port'), count: connections })
         await server.call('begin')

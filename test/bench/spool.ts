@@ -1,14 +1,14 @@
 /** What it costs to have a delivery on the disk before it is answered. */
 import { inTurns, type Settings } from './measure.js'
 import type { AnswerTimes, CallbackLoadFunctions } from './processes/callback-load.js'
-import type { SpoolFunctions } from './processes/spool.js'
+import type { ReceiveFunctions } from './processes/receive.js'
 import type { SpoolEngineFunctions } from './processes/spool-engine.js'
 import { withEach, withProcess } from './processes.js'
 import { type Aspect, comparisons, type Row, units } from './report.js'
 
 const connections = 64
 const without = 'without the spool'
-const names = ['ours', without] as const
+const servers = ['ours with a spool', 'ours'] as const
 
 const throughput: Aspect<AnswerTimes> = {
   figureOf: ({ answered, elapsedMs }) => (answered / elapsedMs) * 1_000,
@@ -30,13 +30,14 @@ const openTime: Aspect<Drained> = {
 
 export function spoolRows(settings: Settings): Promise<Row[]> {
   return withProcess<CallbackLoadFunctions, Row[]>('callback-load', {}, (load) =>
-    withEach<(typeof names)[number], SpoolFunctions, Row[]>('spool', names, {}, async (remotes) => {
-      const measured = await inTurns(settings, names, async (name, runMs) => {
-        await load.call('open', { port: await remotes[name].call('port'), count: connections })
+    withEach<(typeof servers)[number], ReceiveFunctions, Row[]>('receive', servers, {}, async (remotes) => {
+      const measured = await inTurns(settings, ['ours', without], async (name, runMs) => {
+        const server = remotes[name === 'ours' ? 'ours with a spool' : 'ours']
+        await load.call('open', { port: await server.call('port'), count: connections })
         const times = await load.call('sendFor', runMs)
         await load.call('close')
         // Deliveries in flight would slow down the next measurement.
-        await remotes[name].call('settle')
+        await server.call('settle')
         return times
       })
       const what = `receive: kept before the answer, over ${connections} connections`

@@ -1,9 +1,14 @@
 /** One server that receives callbacks, measured alone. */
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import express from 'express'
 import Fastify from 'fastify'
+import { DeliverySpool } from '../../../dist/spool/index.js'
 import { DeliveryReceiver, toNodeHandler } from '../../../dist/webhooks/index.js'
 import { callbackToken } from '../deliveries.js'
 import type { Cost } from '../measure.js'
@@ -17,9 +22,13 @@ async function handle(subscriptionId: number): Promise<void> {
   if (Number.isInteger(subscriptionId)) deliveries++
 }
 
-const receiver = new DeliveryReceiver({ secrets: { token: callbackToken } }).onAny(
-  (_notification, { subscriptionId }) => handle(subscriptionId),
+const secrets = { token: callbackToken }
+const receiver = new DeliveryReceiver({ secrets }).onAny((_notification, { subscriptionId }) =>
+  handle(subscriptionId),
 )
+
+/** Resolves when every delivery that was kept is handled. */
+let settle = async () => {}
 
 /** None, so that a machine that is busy with something else breaks no connection. */
 const keepAliveTimeout = 0
@@ -27,6 +36,16 @@ const keepAliveTimeout = 0
 /** Each answers a callback on any path, and listens on the port of its result. */
 const servers = {
   ours: () => listen(toNodeHandler(receiver)),
+  /** Has each delivery on the disk before the answer. */
+  'ours with a spool': async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'bench-spool-'))
+    process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+    const spool = await DeliverySpool.open({ path: join(folder, 'received'), deliver: async () => {} })
+    settle = async () => {
+      while (spool.size > 0) await sleep(10)
+    }
+    return listen(toNodeHandler(new DeliveryReceiver({ secrets }).onAny(spool.keep)))
+  },
   /** Reads and parses, and checks nothing. */
   'bare node:http': () =>
     listen((request, response) => {
@@ -67,7 +86,7 @@ const servers = {
   },
 } as const satisfies Record<string, () => Promise<number>>
 
-export type ReceivingServer = keyof typeof servers
+type ReceivingServer = keyof typeof servers
 
 async function listen(listener: RequestListener): Promise<number> {
   const server = createServer({ keepAliveTimeout }, listener)
@@ -81,6 +100,7 @@ let since = { cpu: process.cpuUsage(), at: performance.now() }
 
 const functions = {
   port: () => port,
+  settle: () => settle(),
   begin: () => {
     deliveries = 0
     since = { cpu: process.cpuUsage(), at: performance.now() }
