@@ -47,9 +47,8 @@ describe('handle answers every request with 204, 401, 405 or 413', () => {
   }
 
   test('a body whose properties cannot be read', async () => {
-    const { proxy, revoke } = Proxy.revocable({}, {})
-    revoke()
+    const body = Object.defineProperty({}, 'subscriptionId', { get: () => expect.unreachable() })
     const receiver = new DeliveryReceiver({ secrets, logger: false })
-    expect((await receiver.handle({ ...post(), body: proxy })).status).toBe(204)
+    expect((await receiver.handle({ ...post(), body })).status).toBe(204)
   })
 })
