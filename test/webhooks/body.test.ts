@@ -7,7 +7,7 @@ import {
   head,
   openSocket,
   post,
-  recordingOnInvalid,
+  recordingReceiver,
   secrets,
   serverOf,
   transports,
@@ -41,10 +41,8 @@ describe('a body that does not arrive within 10 seconds goes to onInvalid, and i
   const textOf = (body: unknown) => Buffer.from(body as Uint8Array).toString()
 
   test('toNodeHandler: the connection is closed', async () => {
-    const { onInvalid, errors, problems } = recordingOnInvalid()
-    const handler = toNodeHandler(
-      new DeliveryReceiver({ secrets, onInvalid }).onAny(() => expect.unreachable()),
-    )
+    const { receiver, received, errors, problems } = recordingReceiver()
+    const handler = toNodeHandler(receiver)
     const begun = deferred<void>()
     await using server = await serverOf((request, response) => {
       request.once('data', begun.resolve)
@@ -60,11 +58,11 @@ describe('a body that does not arrive within 10 seconds goes to onInvalid, and i
     expect(await closed()).toMatch(/^HTTP\/1.1 204 [\s\S]*connection: close/)
     expect(problems()).toEqual([problem])
     expect(textOf(errors[0]?.body)).toBe('{"sub')
+    expect(received).toEqual([])
   })
 
   test('toWebHandler: the body is cancelled', async () => {
-    const { onInvalid, errors, problems } = recordingOnInvalid()
-    const receiver = new DeliveryReceiver({ secrets, onInvalid }).onAny(() => expect.unreachable())
+    const { receiver, received, errors, problems } = recordingReceiver()
     const cancel = vi.fn()
     const body = new ReadableStream({
       start: (controller) => controller.enqueue(new TextEncoder().encode('{"sub')),
@@ -77,6 +75,7 @@ describe('a body that does not arrive within 10 seconds goes to onInvalid, and i
     expect(cancel).toHaveBeenCalledOnce()
     expect(problems()).toEqual([problem])
     expect(textOf(errors[0]?.body)).toBe('{"sub')
+    expect(received).toEqual([])
   })
 
   test('toNodeHandler: no timer is left of one that arrives', async () => {
@@ -90,14 +89,6 @@ describe('a body that does not arrive within 10 seconds goes to onInvalid, and i
 })
 
 describe('no body is larger than maxBodyBytes', () => {
-  /** A receiver that keeps what it gets, and errors. */
-  function limitedTo(maxBodyBytes?: number) {
-    const { onInvalid, problems } = recordingOnInvalid()
-    const received: unknown[] = []
-    const receiver = new DeliveryReceiver({ secrets, onInvalid, onRefused: () => {}, maxBodyBytes })
-    return { receiver: receiver.onAny((_, { delivery }) => received.push(delivery)), received, problems }
-  }
-
   test('handle: text counts in UTF-8', async () => {
     const text = JSON.stringify(deliveryOf('größer', { text: '€€€€€€€€€' }))
     const bytes = new TextEncoder().encode(text)
@@ -107,7 +98,7 @@ describe('no body is larger than maxBodyBytes', () => {
         [bytes.length - 1, 413],
         [5, 413],
       ] as const) {
-        const { receiver, received } = limitedTo(maxBodyBytes)
+        const { receiver, received } = recordingReceiver({ maxBodyBytes })
         expect((await receiver.handle({ ...post(), body: form })).status).toBe(status)
         expect(received).toHaveLength(status === 204 ? 1 : 0)
       }
@@ -115,7 +106,7 @@ describe('no body is larger than maxBodyBytes', () => {
   })
 
   test('the default limit is 1 MiB, and a refused body is not waited for', async () => {
-    const { receiver } = limitedTo()
+    const { receiver } = recordingReceiver()
     const status = async (size: number) =>
       (await receiver.handle({ ...post(), body: new Uint8Array(size) })).status
     expect([await status(2 ** 20), await status(2 ** 20 + 1)]).toEqual([204, 413])
@@ -123,7 +114,7 @@ describe('no body is larger than maxBodyBytes', () => {
   })
 
   test('toNodeHandler: chunks that grow too much: 413, and no more is read', async () => {
-    const { receiver, problems } = limitedTo(100_000)
+    const { receiver, problems } = recordingReceiver({ maxBodyBytes: 100_000 })
     await using server = await serverOf(toNodeHandler(receiver))
     const { socket, status, closed } = openSocket(server.port)
     const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`
@@ -138,7 +129,7 @@ describe('no body is larger than maxBodyBytes', () => {
   })
 
   test('toWebHandler: a body that is too large: 413, and no more is read', async () => {
-    const handler = toWebHandler(limitedTo(1_000).receiver)
+    const handler = toWebHandler(recordingReceiver({ maxBodyBytes: 1_000 }).receiver)
     let pulls = 0
     const cancel = vi.fn()
     const endless = new ReadableStream({

@@ -1,10 +1,10 @@
 /** What is read of a body, whatever its headers say: one table through every way in. */
 import { brotliCompressSync, gzipSync } from 'node:zlib'
-import { DeliveryReceiver, safeParseDelivery } from 'notification-subscriber/webhooks'
+import { safeParseDelivery } from 'notification-subscriber/webhooks'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { expectPage } from '../support/message-page.js'
 import { lowEnergyDelivery } from './deliveries.js'
-import { authenticated, recordingOnInvalid, secrets, transports } from './support.js'
+import { authenticated, recordingReceiver, secrets, transports } from './support.js'
 
 const delivery = { ...lowEnergyDelivery(), added: 'Zoë, größer ?????>>>>>' }
 const json = JSON.stringify(delivery)
@@ -60,10 +60,7 @@ const rows: readonly Row[] = [
 describe.each(transports)('a body through %s', (_, open) => {
   test('counts if its JSON can be read; otherwise onInvalid gets the body and the reviewed reason', async () => {
     const reasons: Record<string, string> = {}
-    const { onInvalid, errors, problems } = recordingOnInvalid()
-    const received: unknown[] = []
-    const settings = { secrets, onInvalid, maxBodyBytes, logger: false } as const
-    const receiver = new DeliveryReceiver(settings).onAny((_, context) => received.push(context.delivery))
+    const { receiver, received, errors, problems } = recordingReceiver({ maxBodyBytes })
     await using server = await open(receiver)
     for (const [what, headers, body, verdict] of rows) {
       const { status } = await server.send('POST', { ...authenticated, ...headers }, Uint8Array.from(body))

@@ -5,7 +5,8 @@ import { connect } from 'node:net'
 import Fastify from 'fastify'
 import {
   type CallbackRequest,
-  type DeliveryReceiver,
+  DeliveryReceiver,
+  type DeliveryReceiverOptions,
   type InvalidDeliveryError,
   type Logger,
   toFastifyPlugin,
@@ -43,15 +44,16 @@ export function recordingLogger() {
   return { logger, lines }
 }
 
-/** Collects what `onInvalid` gets, as one sentence per body. */
-export function recordingOnInvalid() {
+/** A receiver that keeps what it gets and logs; `problems` is what `onInvalid` got, as one sentence per body. */
+export function recordingReceiver(options: Partial<DeliveryReceiverOptions> = {}) {
+  const { logger, lines } = recordingLogger()
   const errors: InvalidDeliveryError[] = []
   const onInvalid = (error: InvalidDeliveryError) => errors.push(error)
-  return {
-    onInvalid,
-    errors,
-    problems: () => errors.flatMap(({ issues }) => issues.map((issue) => issue.message)),
-  }
+  const settings = { secrets, logger, onInvalid, ...options } as DeliveryReceiverOptions
+  const received: unknown[] = []
+  const receiver = new DeliveryReceiver(settings).onAny((_, { delivery }) => received.push(delivery))
+  const problems = () => errors.flatMap(({ issues }) => issues.map((issue) => issue.message))
+  return { receiver, received, errors, problems, lines }
 }
 
 export async function serverOf(listener: RequestListener, options: ServerOptions = {}) {

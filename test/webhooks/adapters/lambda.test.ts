@@ -6,7 +6,7 @@ import {
 } from 'notification-subscriber/webhooks'
 import { expect, test } from 'vitest'
 import { lowEnergyDelivery } from '../deliveries.js'
-import { authenticated, recordingOnInvalid, secrets } from '../support.js'
+import { authenticated, recordingReceiver, secrets } from '../support.js'
 
 const body = JSON.stringify(lowEnergyDelivery())
 const base64 = Buffer.from(body).toString('base64')
@@ -24,13 +24,13 @@ const events: Readonly<Record<string, LambdaEvent>> = {
   'a function URL': { ...byContext, ...encoded },
   'a load balancer': { ...ofBalancer, headers, ...encoded },
   'a load balancer with multi-value headers': { ...ofBalancer, multiValueHeaders: lists, ...plain },
+  'VPC Lattice': { method: 'POST', headers, body },
+  'VPC Lattice with lists of values': { method: 'POST', headers: lists, requestContext: {}, body },
 }
 
 test.each(Object.entries(events))('an event of %s is answered in its own form', async (_, event) => {
-  const received: unknown[] = []
-  const handler = toLambdaHandler(
-    new DeliveryReceiver({ secrets, logger: false }).onAny((_n, { delivery }) => received.push(delivery)),
-  )
+  const { receiver, received } = recordingReceiver()
+  const handler = toLambdaHandler(receiver)
   const hasLists = event.multiValueHeaders !== undefined
   expect(await handler(event)).toEqual({
     statusCode: 204,
@@ -40,27 +40,16 @@ test.each(Object.entries(events))('an event of %s is answered in its own form', 
     isBase64Encoded: false,
   })
   expect(received).toEqual([lowEnergyDelivery()])
-  const put = event.httpMethod ? { httpMethod: 'PUT' } : { requestContext: { http: { method: 'PUT' } } }
-  expect(await handler({ ...event, ...put })).toMatchObject({
+  const put = JSON.parse(JSON.stringify(event).replace('"POST"', '"PUT"'))
+  expect(await handler(put)).toMatchObject({
     statusCode: 405,
     headers: { allow: 'POST' },
     ...(hasLists && { multiValueHeaders: { allow: ['POST'] } }),
   })
 })
 
-test.each<LambdaEvent>([
-  { method: 'POST', headers },
-  { method: 'POST', headers: lists, requestContext: {} },
-])('an event of VPC Lattice reaches the handlers', async (event) => {
-  const received: unknown[] = []
-  const receiver = new DeliveryReceiver({ secrets }).onAny((_, { delivery }) => received.push(delivery))
-  expect(await toLambdaHandler(receiver)({ ...event, body })).toMatchObject({ statusCode: 204 })
-  expect(received).toEqual([lowEnergyDelivery()])
-})
-
 test('a body that a middleware has parsed is read, also if its event still says base64', async () => {
-  const received: unknown[] = []
-  const receiver = new DeliveryReceiver({ secrets }).onAny((_, { delivery }) => received.push(delivery))
+  const { receiver, received } = recordingReceiver()
   const parsed = { ...byContext, ...encoded, body: lowEnergyDelivery() as never }
   expect(await toLambdaHandler(receiver)(parsed)).toMatchObject({ statusCode: 204 })
   expect(received).toEqual([lowEnergyDelivery()])
@@ -76,8 +65,8 @@ test('odd multiValueHeaders are answered', async () => {
 })
 
 test('no body, and what its event calls base64 and is none, goes to onInvalid with the text', async () => {
-  const { onInvalid, errors, problems } = recordingOnInvalid()
-  const handler = toLambdaHandler(new DeliveryReceiver({ secrets, onInvalid }))
+  const { receiver, errors, problems } = recordingReceiver()
+  const handler = toLambdaHandler(receiver)
   const noBase64 = { ...byContext, ...plain, isBase64Encoded: true }
   for (const event of [noBase64, { ...noBase64, body: null }]) {
     expect(await handler(event)).toMatchObject({ statusCode: 204 })

@@ -4,14 +4,14 @@ import { connect as connectHttp2, createServer as createHttp2Server } from 'node
 import { PassThrough, type Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inspect } from 'node:util'
-import { DeliveryReceiver, toNodeHandler } from 'notification-subscriber/webhooks'
+import { toNodeHandler } from 'notification-subscriber/webhooks'
 import { afterAll, describe, expect, test, vi } from 'vitest'
 import { deferred } from '../../support/deferred.js'
 import { eventually } from '../../support/eventually.js'
 import { listen } from '../../support/listen.js'
 import { expectPage } from '../../support/message-page.js'
 import { lowEnergyDelivery } from '../deliveries.js'
-import { head, openSocket, recordingLogger, recordingOnInvalid, secrets, serverOf } from '../support.js'
+import { head, openSocket, recordingReceiver, serverOf } from '../support.js'
 
 const delivery = JSON.stringify(lowEnergyDelivery())
 const withLength = head(`Content-Length: ${delivery.length}`)
@@ -22,12 +22,8 @@ afterAll(() => expect(warn).not.toHaveBeenCalled())
 
 /** A receiver that keeps what it gets, and its handler. */
 function receive() {
-  const { onInvalid, errors, problems } = recordingOnInvalid()
-  const { logger, lines } = recordingLogger()
-  const received: unknown[] = []
-  const receiver = new DeliveryReceiver({ secrets, onInvalid, logger })
-  receiver.onAny((_, context) => received.push(context.delivery))
-  return { receiver, handler: toNodeHandler(receiver), received, errors, problems, lines }
+  const recording = recordingReceiver()
+  return { ...recording, handler: toNodeHandler(recording.receiver) }
 }
 
 /** A server with such a receiver; `before` stands for a middleware. */

@@ -1,14 +1,10 @@
-import {
-  DeliveryReceiver,
-  type DeliveryReceiverOptions,
-  toWebHandler,
-} from 'notification-subscriber/webhooks'
+import { type DeliveryReceiverOptions, toWebHandler } from 'notification-subscriber/webhooks'
 import { describe, expect, test, vi } from 'vitest'
 import { deferred } from '../../support/deferred.js'
 import { eventually } from '../../support/eventually.js'
 import { expectPage } from '../../support/message-page.js'
 import { lowEnergyDelivery } from '../deliveries.js'
-import { authenticated, recordingLogger, recordingOnInvalid, secrets } from '../support.js'
+import { authenticated, recordingReceiver } from '../support.js'
 
 const delivery = JSON.stringify(lowEnergyDelivery())
 
@@ -28,11 +24,8 @@ const streamOf = (...chunks: unknown[]) =>
 const brokenStream = () => new ReadableStream({ start: (controller) => controller.error(new Error('reset')) })
 
 function receive(options: Partial<DeliveryReceiverOptions> = {}) {
-  const { onInvalid, errors, problems } = recordingOnInvalid()
-  const received: unknown[] = []
-  const settings = { secrets, onInvalid, ...options } as DeliveryReceiverOptions
-  const receiver = new DeliveryReceiver(settings).onAny((_, context) => received.push(context.delivery))
-  return { receiver, handler: toWebHandler(receiver), received, errors, problems }
+  const recording = recordingReceiver(options)
+  return { ...recording, handler: toWebHandler(recording.receiver) }
 }
 
 describe('toWebHandler', () => {
@@ -108,8 +101,7 @@ describe('waitUntil', () => {
     throw new Error('too late')
   }
   test('that throws is logged and changes nothing', async () => {
-    const { logger, lines } = recordingLogger()
-    const { receiver } = receive({ ackTimeoutMs: 1, logger })
+    const { receiver, lines } = receive({ ackTimeoutMs: 1 })
     const { promise, resolve } = deferred<void>()
     receiver.onAny(() => promise)
     expect((await toWebHandler(receiver, { waitUntil: tooLate })(post(delivery))).status).toBe(204)
