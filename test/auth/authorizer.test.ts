@@ -34,14 +34,6 @@ describe('a token that the service rejects (401)', () => {
     expect(service.tokenRequests).toHaveLength(2)
   })
 
-  test('many calls rejected at once share one new token', async () => {
-    await client.getAccessToken()
-    service.onCall = rejecting('token-1')
-    await Promise.all(Array.from({ length: 50 }, () => client.createSubscription(subscription)))
-    expect(service.tokenRequests).toHaveLength(2)
-    expect(service.calls).toHaveLength(100)
-  })
-
   test('a late 401 for an old token does not drop the newer one', async () => {
     await client.getAccessToken()
     const late = deferred<Response>()

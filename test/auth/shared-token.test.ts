@@ -136,15 +136,6 @@ describe('tokenCache', () => {
     ])
   })
 
-  test('a rejected token is replaced in the store, and not used again', async () => {
-    await clientWith(store).getAccessToken()
-    service.onCall = rejecting('token-1')
-    // Its token is another process's, so one that is fetched during this call is worth a try.
-    await clientWith(store).createSubscription(subscription)
-    expect(service.tokenRequests).toHaveLength(2)
-    expect(await clientWith(store).getAccessToken()).toBe('token-2')
-  })
-
   const holding = (accessToken: string) => ({
     get: () => JSON.stringify({ accessToken, lifetimeMs: 60_000, expiresAtMs: Date.now() + 30_000 }),
     set() {},

@@ -194,17 +194,6 @@ describe('the answer (docs/service.md, Resources)', () => {
 })
 
 describe('an error answer (RFC 6749 section 5.2)', () => {
-  test('carries status, error and error_description', async () => {
-    const body = { error: 'invalid_client', error_description: 'Invalid client credentials' }
-    service.onToken = () => Response.json(body, { status: 401 })
-    await expect(service.client().getAccessToken()).rejects.toMatchObject({
-      code: 'TOKEN_REQUEST',
-      status: 401,
-      error: 'invalid_client',
-      errorDescription: 'Invalid client credentials',
-    })
-  })
-
   test.each<[string, string, { code?: string; description?: string }, RegExp]>([
     [
       'an error that is an object',

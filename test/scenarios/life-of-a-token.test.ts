@@ -130,23 +130,6 @@ test.each([-1, 1])('a clock that is set by %i hours fails no call', async (hours
 })
 
 describe('refresh ahead of the end', () => {
-  test('the current token keeps being served while one refresh runs in the background', async () => {
-    await client.getAccessToken()
-    const second = deferred<Response>()
-    service.onToken = () => second.promise
-    await vi.advanceTimersByTimeAsync(0.9 * hourMs)
-    expect(await Promise.all(Array.from({ length: 100 }, () => client.getAccessToken()))).toEqual(
-      Array.from({ length: 100 }, () => 'token-1'),
-    )
-    await vi.advanceTimersByTimeAsync(0)
-    expect(service.tokenRequests).toHaveLength(2)
-
-    second.resolve(tokenAnswer('token-2'))
-    await vi.advanceTimersByTimeAsync(0)
-    expect(await client.getAccessToken()).toBe('token-2')
-    expect(service.tokenRequests).toHaveLength(2)
-  })
-
   test('the moment of the refresh differs from token to token', async () => {
     const moments = new Set<number>()
     for (let round = 0; round < 20; round++) {
@@ -290,18 +273,6 @@ describe('one caller aborts while others wait for the same token', () => {
     abort.abort('all')
     expect(await settled).toEqual(Array.from({ length: 50 }, () => ({ status: 'rejected', reason: 'all' })))
     expect(warn).not.toHaveBeenCalled()
-  })
-
-  test('if every caller has left, the token is kept for the next one', async () => {
-    const answer = deferred<Response>()
-    service.onToken = () => answer.promise
-    const abort = new AbortController()
-    const gone = client.getAccessToken({ signal: abort.signal })
-    abort.abort('gone')
-    await expect(gone).rejects.toBe('gone')
-    answer.resolve(tokenAnswer('token'))
-    expect(await client.getAccessToken()).toBe('token')
-    expect(service.tokenRequests).toHaveLength(1)
   })
 
   test('if every caller has left and the request fails, no rejection is unhandled', async () => {
