@@ -16,6 +16,13 @@ afterEach(async () => {
   await emulator.close()
 })
 
+/** Every name has these addresses. */
+function stubLookup(...found: { address: string; family: number }[]) {
+  const lookup = (_name: string, _options: object, answer: (error: null, found: object) => void) =>
+    answer(null, found)
+  return vi.spyOn(dns, 'lookup').mockImplementation(lookup as never)
+}
+
 describe('the callback (docs/service.md, Delivery)', () => {
   test('is a POST over HTTPS with the JSON body and every parameter as a header', async () => {
     const id = await created(emulator, {
@@ -89,13 +96,7 @@ describe('failed callbacks (docs/service.md, States)', () => {
     await created(emulator, { url: untrusted.url })
     // A name of two addresses: Node.js gives an error without a message.
     await created(emulator, { url: `https://localhost:${refusingPort}/` })
-    const found = [
-      { address: '127.0.0.1', family: 4 },
-      { address: '::1', family: 6 },
-    ]
-    const lookup = (_name: string, _options: object, answer: (error: null, found: object) => void) =>
-      answer(null, found)
-    using _lookup = vi.spyOn(dns, 'lookup').mockImplementation(lookup as never)
+    using _lookup = stubLookup({ address: '127.0.0.1', family: 4 }, { address: '::1', family: 6 })
     expect(await emulator.notify(lowEnergy)).toMatchObject([
       { error: { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' } },
       { error: { message: expect.stringMatching(/^connect E\w+ 127\.0\.0\.1:.+; connect E\w+ ::1:/) } },
@@ -112,9 +113,7 @@ describe('failed callbacks (docs/service.md, States)', () => {
   ])('a port of %s that does not speak TLS is named so, with what to write', async (host, advice) => {
     await using plain = await Receiver.startInsecure()
     const { port } = new URL(plain.url)
-    const lookup = (_name: string, _options: object, answer: (error: null, found: object) => void) =>
-      answer(null, [{ address: '127.0.0.1', family: 4 }])
-    using _lookup = vi.spyOn(dns, 'lookup').mockImplementation(lookup as never)
+    using _lookup = stubLookup({ address: '127.0.0.1', family: 4 })
     await created(emulator, { url: `https://${host}:${port}/` })
     const [failed] = await emulator.notify(lowEnergy)
     expect(failed?.error?.message).toBe(`The port answers, but not in TLS: ${advice}`)

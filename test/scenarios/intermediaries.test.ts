@@ -1,14 +1,12 @@
 /** An answer counts for what its maker can know: what stands between client and service knows no subscription. */
 
 import { readFileSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { NotificationClient } from 'notification-subscriber'
 import { startEmulator } from 'notification-subscriber/emulator'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { clientVariables } from '../../src/emulator/words.js'
 import { intermediaryOf } from '../../src/http/intermediary.js'
 import { call } from '../cli/support.js'
+import { environmentOf } from '../support/emulator-environment.js'
 import { failureOf } from '../support/failure.js'
 import { baseUrl, type FakeService, fakeService, subscription } from '../support/fake-service.js'
 import { createPath, routeOf } from '../support/routes.js'
@@ -85,11 +83,10 @@ describe('what a product in between has made', () => {
     const { body, headers, status } = shape
     await using emulator = await startEmulator()
     await using folder = await temporaryFolder()
-    const caFile = join(folder.path, 'ca.pem')
-    await writeFile(caFile, emulator.ca)
+    const environment = await environmentOf(emulator, folder.path)
     for (const operation of ['create', 'token'] as const) {
       emulator.injectFault(operation, { status, headers, body }, { times: 9 })
-      const { stdout } = await call(['check', '--json'], clientVariables(emulator, caFile))
+      const { stdout } = await call(['check', '--json'], environment)
       emulator.clearFaults()
       const steps = stdout.split('\n').map((line) => JSON.parse(line))
       const failed = steps.filter(({ outcome }) => outcome === 'failed')

@@ -253,10 +253,7 @@ test('a name or an address of any length is a short row', async () => {
 test('10,000 subscriptions are a page of 300 rows, and the filter finds each', async () => {
   for (let i = 0; i < 10_000; i++) {
     const body = `notification_type=behavioral&username=user-${i}&callback_url=https%3A%2F%2Fa.example%2F`
-    const headers = {
-      'content-type': 'application/x-www-form-urlencoded',
-      authorization: `Basic ${Buffer.from(`${emulator.username}:${emulator.password}`).toString('base64')}`,
-    }
+    const headers = { 'content-type': form, authorization: apiAuthorization(emulator) }
     await emulator.fetch(emulator.baseUrl + createPath, { method: 'POST', headers, body })
   }
   const page = await source()

@@ -4,7 +4,6 @@ import { expectPage } from '../../support/message-page.js'
 import { createPath, routeOf } from '../../support/routes.js'
 import {
   type Answer,
-  accessToken,
   apiAuthorization,
   create,
   created,
@@ -69,11 +68,6 @@ describe('states and transitions (docs/service.md, States)', () => {
 })
 
 describe('the create request (docs/service.md, Endpoints)', () => {
-  test('a bearer token will do as well as Basic credentials', async () => {
-    const authorization = `Bearer ${await accessToken(emulator)}`
-    expect((await create(emulator, { url, headers: { authorization } })).status).toBe(201)
-  })
-
   test('without good credentials it is 401, whatever the form says', async () => {
     for (const headers of [{ authorization: 'Basic eA==' }, { 'content-type': 'text/plain' }]) {
       const refused = await create(emulator, {

@@ -50,10 +50,7 @@ describe('the token endpoint (docs/service.md, Endpoints)', () => {
     await using emulator = await startEmulator({ domain: 'acme "north"' })
     const wrong = [basic(emulator.clientId, 'wrong'), 'Bearer x', 'x', null]
     for (const authorization of wrong) {
-      const answer = await send(emulator, 'POST', tokenPath(emulator.domain), {
-        headers: { 'content-type': form, ...(authorization === null ? {} : { authorization }) },
-        body: 'grant_type=client_credentials',
-      })
+      const answer = await requestToken(emulator, { authorization })
       expect(answer.status).toBe(401)
       expect(JSON.parse(answer.body)).toEqual({
         error: 'invalid_client',
