@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import fs, { mkdir, readdir, rm } from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
@@ -9,6 +9,7 @@ import { describe, expect, vi } from 'vitest'
 import { lockFolder } from '../../src/spool/lock.js'
 import { reportsOf } from '../../src/spool/spool-options.js'
 import { expectPage } from '../support/message-page.js'
+import { RunningProgram } from '../support/running-program.js'
 import {
   eventLog,
   idsOf,
@@ -25,26 +26,16 @@ import {
 const program = fileURLToPath(new URL('programs/holds-a-spool.ts', import.meta.url))
 const loader = import.meta.resolve('tsx')
 // Whatever folder it runs in, the program runs on the sources.
-const env = {
+const environment = {
   ...process.env,
   TSX_TSCONFIG_PATH: fileURLToPath(new URL('../../tsconfig.json', import.meta.url)),
 }
 const refusal = /is open already, in this process or in another one/
 
-/** A process that has a spool open, or was refused: `said` is what it printed first. */
-function hold(path: string, wrapper: readonly string[] = [], cwd = process.cwd()) {
+/** A process that has a spool open, or was refused, as its first line says. */
+function hold(path: string, wrapper: readonly string[] = [], folder = process.cwd()): RunningProgram {
   const [command = '', ...args] = [...wrapper, process.execPath, '--import', loader, program, path]
-  const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'inherit'] })
-  const exited = once(child, 'exit')
-  const said = Promise.race([once(child.stdout, 'data'), once(child.stdout, 'end')])
-  return {
-    said: said.then(([chunk = 'nothing']) => String(chunk).trim()),
-    suspend: () => child.kill('SIGSTOP'),
-    async [Symbol.asyncDispose]() {
-      child.kill('SIGKILL')
-      await exited
-    },
-  }
+  return new RunningProgram(args, { command, folder, environment })
 }
 
 /** The next calls of a function of the file system fail. */
@@ -86,7 +77,7 @@ describe('a folder', () => {
     // In a cluster Node.js would listen in the primary, at the whole path.
     for (const wrapper of [[], inCluster]) {
       await using holder = hold(join(path, 'y'), wrapper, path)
-      expect(await holder.said).toBe('open')
+      expect(await holder.line(/./)).toBe('open')
     }
   })
 
@@ -117,9 +108,9 @@ describe('one process at a time has a spool open', () => {
   test('another process is refused while the first one lives, also while that is suspended, but not after it was killed', async (folder) => {
     {
       await using holder = hold(folder.path)
-      expect(await holder.said).toBe('open')
+      expect(await holder.line(/./)).toBe('open')
       await expect(folder.open()).rejects.toThrow(refusal)
-      holder.suspend()
+      holder.kill('SIGSTOP')
       await expect(folder.open()).rejects.toThrow(refusal)
       // It takes no connection meanwhile: in the end the system refuses more, which proves nothing.
       const lock = await folder.lock()
@@ -141,7 +132,7 @@ describe('one process at a time has a spool open', () => {
     // What it had kept before it was killed.
     expect(idsOf(delivered)).toEqual(['nheld'])
     await using late = hold(folder.path)
-    expect(await late.said).toMatch(refusal)
+    expect(await late.line(/./)).toMatch(refusal)
   })
 
   test('containers with process ids and a network of their own see each other', async (folder) => {
@@ -155,9 +146,9 @@ describe('one process at a time has a spool open', () => {
     }
     {
       await using holder = hold(folder.path, wrapper)
-      expect(await holder.said).toBe('open')
+      expect(await holder.line(/./)).toBe('open')
       await using other = hold(folder.path, wrapper)
-      expect(await other.said).toMatch(refusal)
+      expect(await other.line(/./)).toMatch(refusal)
       await expect(folder.open()).rejects.toThrow(refusal)
     }
     // The process in the container ends a moment after the command that made the container.

@@ -1,12 +1,9 @@
 /** A real Redis on loopback, with a folder of its own, that a test can kill, stop and start again. */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import type { Readable } from 'node:stream'
 import { freePort } from './listen.js'
+import { RunningProgram } from './running-program.js'
 
 export interface RedisServerOptions {
   /**
@@ -27,7 +24,7 @@ export class RedisServer implements AsyncDisposable {
   readonly url: string
   readonly #folder: string
   readonly #options: RedisServerOptions
-  #process: ChildProcess | undefined
+  #program: RunningProgram | undefined
 
   private constructor(port: number, folder: string, options: RedisServerOptions) {
     this.port = port
@@ -56,72 +53,39 @@ export class RedisServer implements AsyncDisposable {
 
   /** Makes the process stand still: it accepts connections and answers nothing. */
   stop(): void {
-    this.#running().kill('SIGSTOP')
+    this.#program?.kill('SIGSTOP')
   }
 
   resume(): void {
-    this.#running().kill('SIGCONT')
+    this.#program?.kill('SIGCONT')
   }
 
   /** Ends the process without a chance to write anything; resolves when it is gone. */
   async kill(): Promise<void> {
-    const child = this.#process
-    if (child === undefined) return
-    this.#process = undefined
-    const exited = once(child, 'exit')
-    child.kill('SIGKILL')
-    await exited
+    await this.#program?.[Symbol.asyncDispose]()
+    this.#program = undefined
   }
 
   /** Starts the process again on the same port and folder; resolves when it accepts connections. */
   async restart(): Promise<void> {
     await this.kill()
     const { appendOnly = false, replicaOf } = this.#options
-    const child = spawn(
-      'redis-server',
-      [
-        ...['--bind', this.host, '--port', String(this.port), '--dir', this.#folder],
-        ...['--save', '', '--appendonly', appendOnly ? 'yes' : 'no', '--appendfsync', 'no'],
-        ...(replicaOf === undefined ? [] : ['--replicaof', `127.0.0.1 ${replicaOf}`]),
-      ],
-      { stdio: ['ignore', 'pipe', 'ignore'] },
-    )
-    // A test run that is interrupted leaves no server behind.
-    const endWithUs = () => void child.kill('SIGKILL')
-    process.once('exit', endWithUs)
-    child.once('exit', () => {
-      process.off('exit', endWithUs)
-      if (this.#process === child) this.#process = undefined
-    })
-    await ready(child)
-    this.#process = child
+    const args = [
+      ...['--bind', this.host, '--port', String(this.port), '--dir', this.#folder],
+      ...['--save', '', '--appendonly', appendOnly ? 'yes' : 'no', '--appendfsync', 'no'],
+      ...(replicaOf === undefined ? [] : ['--replicaof', `127.0.0.1 ${replicaOf}`]),
+    ]
+    const program = new RunningProgram(args, { command: 'redis-server', folder: this.#folder })
+    const ready = program.line(/Ready to accept connections/)
+    const missing = program.ended.catch((cause) => Promise.reject(new Error(advice, { cause })))
+    await Promise.race([ready, missing.then(() => ready)])
+    this.#program = program
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill()
     await rm(this.#folder, { recursive: true, force: true })
   }
-
-  #running(): ChildProcess {
-    if (this.#process === undefined) throw new Error('This redis-server does not run: restart() it first.')
-    return this.#process
-  }
-}
-
-/** @throws with the last lines that Redis printed, if it ends instead of getting ready. */
-async function ready(child: ChildProcess & { readonly stdout: Readable }): Promise<void> {
-  const lines: string[] = []
-  await new Promise<void>((resolve, reject) => {
-    child.once('error', (cause) => reject(new Error(advice, { cause })))
-    child.once('close', () => {
-      reject(new Error(`redis-server ended before it was ready:\n${lines.slice(-10).join('\n')}`))
-    })
-    // Read to the end of the process, so that the pipe never fills.
-    createInterface(child.stdout).on('line', (line) => {
-      lines.push(line)
-      if (line.includes('Ready to accept connections')) resolve()
-    })
-  })
 }
 
 const advice =

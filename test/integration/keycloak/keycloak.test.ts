@@ -9,7 +9,7 @@ import {
 } from 'notification-subscriber'
 import { Agent } from 'undici'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { KeycloakServer, type RealmClient } from './keycloak-server.js'
+import { type RealmClient, startKeycloak } from './keycloak-server.js'
 
 /** Never called: these tests are about tokens. */
 const baseUrl = 'https://notifications.example.com'
@@ -30,12 +30,12 @@ const secrets = {
 }
 const clientWith = (secret: string): RealmClient => ({ clientId: `secret-of-${secret.length}`, secret })
 
-let keycloak: KeycloakServer
+let keycloak: Awaited<ReturnType<typeof startKeycloak>>
 let dispatcher: Agent
 
 beforeAll(async () => {
   const clients = [plain, disabled, tenant, ...Object.keys(secrets).map(clientWith)]
-  keycloak = await KeycloakServer.start(realm, clients)
+  keycloak = await startKeycloak(realm, clients)
   dispatcher = new Agent({ connect: { ca: keycloak.ca } })
 }, 600_000)
 afterAll(async () => {
