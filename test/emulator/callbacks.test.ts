@@ -3,7 +3,7 @@ import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { TimeoutError } from '../../src/errors.js'
 import { refusingPort } from '../support/listen.js'
-import { created, lowEnergy, type Reaction, Receiver, unsubscribe } from './support.js'
+import { created, lowEnergy, type Reaction, Receiver } from './support.js'
 
 let emulator: Emulator
 let receiver: Receiver
@@ -145,18 +145,5 @@ describe('failed callbacks (docs/service.md, States)', () => {
     expect(new Set(unsent.map(({ error }) => error?.message))).toEqual(
       new Set(['The subscription ended before this callback was sent']),
     )
-  })
-
-  test.each<[string, number]>([
-    ['fails', 500],
-    ['succeeds', 200],
-  ])('a callback that %s after its subscription was unsubscribed changes nothing', async (_, status) => {
-    const id = await created(emulator, { url: receiver.url })
-    receiver.reactions.push(status)
-    receiver.onCallback = () => unsubscribe(emulator, id)
-    expect(await emulator.notify(lowEnergy)).toMatchObject([
-      { subscriptionId: id, status, subscriptionEnded: true },
-    ])
-    expect(emulator.subscriptions).toEqual([])
   })
 })

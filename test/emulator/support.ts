@@ -131,8 +131,6 @@ export class Receiver {
   readonly url: string
   readonly callbacks: ReceivedCallback[] = []
   readonly reactions: Reaction[] = []
-  /** Called for each callback that arrived, before it is answered. */
-  onCallback: () => unknown = () => {}
   readonly #close: () => Promise<void>
 
   private constructor(server: ReturnType<typeof createServer>, origin: string, close: () => Promise<void>) {
@@ -144,7 +142,6 @@ export class Receiver {
       const { method = '', url: path = '', headers } = request
       this.callbacks.push({ method, path, headers, body: JSON.parse(body), text: body })
       const reaction = this.reactions.shift() ?? 204
-      await this.onCallback()
       if (reaction === 'break') request.socket.destroy()
       else if (reaction === 'cut') {
         response.writeHead(200, { 'content-length': 10 }).write('abc', () => request.socket.destroy())
