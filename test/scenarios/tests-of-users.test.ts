@@ -54,19 +54,20 @@ describe('jsdom in Jest, which has no TextDecoder', () => {
     vi.stubGlobal('TextDecoder', undefined)
     vi.stubGlobal('TextEncoder', undefined)
     vi.resetModules()
+    const { DeliveryReceiver } = await import('notification-subscriber/webhooks')
     loaded = [
       await import('notification-subscriber'),
       await import('notification-subscriber/keeper'),
-      await import('notification-subscriber/webhooks'),
+      new DeliveryReceiver({ secrets: { token: 'a-secret-of-tests' } }),
     ]
     vi.unstubAllGlobals()
   })
 
-  test('loads the package, so that it can be mocked', () => {
+  test('loads the package, so that it can be mocked, and makes a receiver', () => {
     expect(loaded).toMatchObject([
       { NotificationClient: expect.any(Function) },
       { SubscriptionKeeper: expect.any(Function) },
-      { DeliveryReceiver: expect.any(Function) },
+      { handle: expect.any(Function) },
     ])
   })
 })

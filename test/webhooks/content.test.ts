@@ -1,10 +1,10 @@
 /** What is read of a body, whatever its headers say: one table through every way in. */
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { safeParseDelivery } from 'notification-subscriber/webhooks'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { expectPage } from '../support/message-page.js'
 import { lowEnergyDelivery } from './deliveries.js'
-import { authenticated, recordingReceiver, secrets, transports } from './support.js'
+import { authenticated, recordingReceiver, transports } from './support.js'
 
 const delivery = { ...lowEnergyDelivery(), added: 'Zoë, größer ?????>>>>>' }
 const json = JSON.stringify(delivery)
@@ -90,14 +90,4 @@ test('parseDelivery reads the same bodies', () => {
   expect(safeParseDelivery(undefined).error?.issues[0]?.message).toBe(
     'the body is undefined (did a body parser run, for this content type?)',
   )
-})
-
-test('no decoder is made before the first body', async () => {
-  const decoder = vi.fn()
-  onTestFinished(() => void vi.unstubAllGlobals())
-  vi.stubGlobal('TextDecoder', decoder)
-  vi.resetModules()
-  const { DeliveryReceiver } = await import('notification-subscriber/webhooks')
-  new DeliveryReceiver({ secrets })
-  expect(decoder).not.toHaveBeenCalled()
 })
