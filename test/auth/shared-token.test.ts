@@ -26,10 +26,14 @@ const clientWith = (tokenCache: object, auth: object = {}) =>
   service.client({ auth: { ...credentials, tokenCache: tokenCache as KeyValueStore, ...auth } })
 
 /** A client with this store, and the lines that it logged of an event. */
-function loggedClientWith(tokenCache: NaiveStore) {
+function loggedClientWith(tokenCache: object) {
   const { lines, ...logger } = recordingLogger()
-  const client = service.client({ auth: { ...credentials, tokenCache }, logger })
-  return { client, linesOf: (event: string) => lines.filter(([fields]) => Object(fields).event === event) }
+  const client = service.client({ auth: { ...credentials, tokenCache: tokenCache as KeyValueStore }, logger })
+  return {
+    client,
+    lines,
+    linesOf: (event: string) => lines.filter(([fields]) => Object(fields).event === event),
+  }
 }
 
 describe('tokenCache', () => {
@@ -150,16 +154,11 @@ describe('tokenCache', () => {
     ['holds an object', { get: () => ({}), set() {} }],
     ['holds a token that no header can have', holding('a\r\nb')],
   ])('a store that %s is as good as none', async (_name, store) => {
-    const lines: string[] = []
-    const log = (fields: object, message: string) => lines.push(JSON.stringify(fields) + message)
-    const client = service.client({
-      logger: { debug: log, info: log, warn: log, error: log },
-      auth: { ...credentials, tokenCache: store },
-    })
+    const { client, lines } = loggedClientWith(store)
     expect(await client.getAccessToken()).toBe('token-1')
     await client.createSubscription(subscription)
     expect(service.tokenRequests).toHaveLength(1)
-    expect(lines.join()).not.toContain('token-1')
+    expect(JSON.stringify(lines)).not.toContain('token-1')
   })
 
   test('a failure of the store is logged; of what it throws, only the name', async () => {

@@ -47,12 +47,6 @@ test('a call whose last request got no answer has no status, although one before
   expect(contexts('call')).toEqual([{ method: 'unsubscribe', attempts: 2, error }])
 })
 
-test('refused input: no request, and the error', async () => {
-  await failureOf(service.client().unsubscribe('x' as never))
-  const error = expect.objectContaining({ code: 'INVALID_REQUEST' })
-  expect(contexts('call')).toEqual([{ method: 'unsubscribe', attempts: 0, error }])
-})
-
 test('a refused token: the status of the token endpoint, and the error, in both channels', async () => {
   service.onToken = () => Response.json({ error: 'invalid_client' }, { status: 401 })
   await failureOf(service.client().unsubscribe(7))

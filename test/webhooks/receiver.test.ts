@@ -85,16 +85,17 @@ describe('a delivery', () => {
 describe('handlers', () => {
   test.each<[string, () => unknown]>([
     ['throws', fail],
-    ['rejects later', () => sleep(5).then(fail)],
+    ['rejects after the answer', () => sleep(5).then(fail)],
     ['returns a thenable that throws', () => Object.fromEntries([['then', fail]])],
   ])('one that %s: onError gets what it got, and the others are called', async (_, handler) => {
     const onError = vi.fn()
     const others: string[] = []
-    const receiver = new DeliveryReceiver({ secrets, onError })
+    const receiver = new DeliveryReceiver({ secrets, onError, ackTimeoutMs: 0 })
       .onAny(() => others.push('before'))
       .on('lowEnergyAgentOpened', handler)
       .on('lowEnergyAgentOpened', async () => others.push('after'))
     expect((await receiver.handle(post())).status).toBe(204)
+    await receiver.drain()
     expect(others).toEqual(['before', 'after'])
     const delivery = lowEnergyDelivery()
     const context = { subscriptionId: 4711, delivery, header: expect.any(Function) }
@@ -170,18 +171,6 @@ describe('the answer waits for the handlers, at most ackTimeoutMs', () => {
     expect(answered).toHaveBeenCalledWith({ status: 204, headers: {} })
     handler.resolve()
     await receiver.drain()
-  })
-
-  test('a handler that fails after the answer still goes to onError', async () => {
-    const onError = vi.fn()
-    const receiver = new DeliveryReceiver({ ...open, onError, ackTimeoutMs: 10 })
-    receiver.onAny(() => new Promise((_, reject) => setTimeout(() => reject(new Error('late')), 1000)))
-    const answer = receiver.handle(post())
-    await vi.advanceTimersByTimeAsync(10)
-    await answer
-    expect(onError).not.toHaveBeenCalled()
-    await vi.advanceTimersByTimeAsync(1000)
-    expect(onError).toHaveBeenCalledOnce()
   })
 })
 
