@@ -14,14 +14,14 @@ import { eventually } from '../support/eventually.js'
 import { freePort } from '../support/listen.js'
 import { RedisServer } from '../support/redis-server.js'
 import type { RunningProgram } from '../support/running-program.js'
-import { InstalledProject } from './installed-project.js'
+import { installedProject } from './installed-project.js'
 import { Relay } from './redis/relay.js'
 
 const token = 'kR7vXq2mZt9WdL4y'
 
-let project: InstalledProject
+let project: Awaited<ReturnType<typeof installedProject>>
 beforeAll(async () => {
-  project = await InstalledProject.make()
+  project = await installedProject()
 }, 240_000)
 afterAll(() => project?.[Symbol.asyncDispose]())
 

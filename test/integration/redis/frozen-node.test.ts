@@ -2,8 +2,6 @@
  * A Redis node that falls silent: it accepts connections, keeps its sockets, and answers nothing. Sentinel promotes its
  * replica; the clients must leave the silent node by themselves.
  */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -13,6 +11,7 @@ import { redisStore } from 'notification-subscriber/redis'
 import { expect, test } from 'vitest'
 import { freePort } from '../../support/listen.js'
 import { RedisServer } from '../../support/redis-server.js'
+import { RunningProgram } from '../../support/running-program.js'
 import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const reconnectOnError = ({ message }: Error) => message.startsWith('READONLY')
@@ -35,7 +34,7 @@ async function startSentinel(primary: RedisServer, replica: RedisServer, folder:
     ...['sentinel down-after-milliseconds app 1000', 'sentinel failover-timeout app 4000'],
   ]
   await writeFile(join(folder, 'sentinel.conf'), lines.join('\n'))
-  const sentinel = spawn('redis-server', [join(folder, 'sentinel.conf'), '--sentinel'], { stdio: 'ignore' })
+  const sentinel = new RunningProgram(['sentinel.conf', '--sentinel'], { command: 'redis-server', folder })
   const asking = new Redis(port)
   const clients = [asking.on('error', () => {})]
   const replicas = () => asking.call('SENTINEL', 'REPLICAS', 'app').catch(() => [])
@@ -50,9 +49,7 @@ async function startSentinel(primary: RedisServer, replica: RedisServer, folder:
     },
     async [Symbol.asyncDispose](): Promise<void> {
       for (const client of clients) client.disconnect()
-      const ended = once(sentinel, 'exit')
-      sentinel.kill('SIGKILL')
-      await ended
+      await sentinel[Symbol.asyncDispose]()
     },
   }
 }

@@ -1,10 +1,9 @@
 /** Keepers in processes of their own, as in `keeper-killed.test.ts`, whose Redis fails, or loses what it held. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { Redis } from 'ioredis'
 import { expect, test } from 'vitest'
 import { eventually } from '../../support/eventually.js'
 import { RedisServer } from '../../support/redis-server.js'
-import { intervalMs, Keepers } from './keepers.js'
+import { command, intervalMs, Keepers, storedIn } from './keepers.js'
 import { Relay } from './relay.js'
 
 test.concurrent('a Redis that is killed, stands still, is emptied, or comes back from an old dump: everything is repaired', async () => {
@@ -78,23 +77,10 @@ test.concurrent('a primary that dies in the middle of a sweep, and a replica wit
   await keepers.expectGapsReported()
 })
 
-async function command<Result>(url: string, run: (client: Redis) => Promise<Result>): Promise<Result> {
-  const client = new Redis(url)
-  try {
-    return await run(client)
-  } finally {
-    client.disconnect()
-  }
-}
-
 /** As of a dump that is older than a day: what was replaced then may be replaced again. */
-function dumped(url: string): Promise<Map<string, string>> {
-  return command(url, async (client) => {
-    const keys = await client.keys('*')
-    const texts = await client.mget(keys)
-    const old = texts.map((text) => text?.replace(/,"replacedAt":\d+/, '') ?? '')
-    return new Map(keys.map((key, index) => [key, old[index] ?? '']))
-  })
+async function dumped(url: string): Promise<Map<string, string>> {
+  const stored = await storedIn(url)
+  return new Map([...stored].map(([key, text]) => [key, text.replace(/,"replacedAt":\d+/, '')]))
 }
 
 function restored(url: string, dump: ReadonlyMap<string, string>): Promise<unknown> {

@@ -325,13 +325,20 @@ async function exited(child: ChildProcess): Promise<void> {
 }
 
 /** Every key of a Redis with its text. */
-async function storedIn(url: string): Promise<Map<string, string>> {
-  const redis = new Redis(url)
-  try {
+export function storedIn(url: string): Promise<Map<string, string>> {
+  return command(url, async (redis) => {
     const keys = await redis.keys('kept:*')
     const texts = keys.length === 0 ? [] : await redis.mget(keys)
     return new Map(keys.map((key, index) => [key, texts[index] ?? '']))
+  })
+}
+
+/** Does something on a connection of its own. */
+export async function command<Result>(url: string, run: (client: Redis) => Promise<Result>): Promise<Result> {
+  const client = new Redis(url)
+  try {
+    return await run(client)
   } finally {
-    redis.disconnect()
+    client.disconnect()
   }
 }
