@@ -1,5 +1,4 @@
 /** A folder for a spool, deliveries for it, and how to wait for what it does. */
-import { execFileSync } from 'node:child_process'
 import * as fs from 'node:fs/promises'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -184,20 +183,6 @@ export async function lettersOf(spool: Pick<DeliverySpool, 'deadLetters'>): Prom
   const letters: DeadLetter[] = []
   for await (const letter of spool.deadLetters()) letters.push(letter)
   return letters
-}
-
-/** Mounts on a path. @returns whether that is permitted here */
-export function mount(path: string, ...steps: (readonly string[])[]): boolean {
-  try {
-    for (const args of steps) execFileSync('mount', [...args, path], { stdio: 'ignore' })
-    return true
-  } catch {
-    return false
-  }
-}
-
-export function unmount(path: string): void {
-  execFileSync('umount', ['-l', path])
 }
 
 /** As `process.platform` says on Windows, where no file has a user. */
