@@ -43,7 +43,7 @@ test('a line has no long text: names come from senders, rosters and stores', () 
   const fields = { usernames: [long, 'alice'], issues: [{ path: [long, 3], message: long }], isLong: true }
   logOf(logger)('error', { event: 'handler.failed', ...fields }, long)
   expect(JSON.stringify(lines).length).toBeLessThan(6_000)
-  expect(lines[0]?.[0]).toMatchObject({ usernames: [expect.any(String), 'alice'], isLong: true })
+  expect(lines[0]?.fields).toMatchObject({ usernames: [expect.any(String), 'alice'], isLong: true })
 })
 
 /** An object that throws whatever is asked of it. */
@@ -57,7 +57,7 @@ describe('an error in a line is a description', () => {
   const logged = (err: unknown) => {
     const { lines, ...logger } = recordingLogger()
     logOf(logger)('error', { event: 'handler.failed', err }, 'Handler failed')
-    const [[fields = {}] = []] = lines
+    const [{ fields } = { fields: {} }] = lines
     return 'err' in fields ? fields.err : expect.fail('err is missing')
   }
   const withFields = (error: Error) =>

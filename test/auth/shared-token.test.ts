@@ -32,7 +32,7 @@ function loggedClientWith(tokenCache: object) {
   return {
     client,
     lines,
-    linesOf: (event: string) => lines.filter(([fields]) => Object(fields).event === event),
+    linesOf: (event: string) => lines.filter(({ fields }) => Object(fields).event === event),
   }
 }
 
@@ -171,7 +171,9 @@ describe('tokenCache', () => {
       await client.getAccessToken()
       await vi.advanceTimersByTimeAsync(0)
       const fields = { event: 'token-cache.failed', operation, reason: 'RangeError' }
-      expect(linesOf('token-cache.failed')).toEqual([[fields, 'Token cache failed']])
+      expect(linesOf('token-cache.failed')).toEqual([
+        { level: 'warn', fields, message: 'Token cache failed' },
+      ])
     }
   })
 
@@ -181,7 +183,7 @@ describe('tokenCache', () => {
     await client.getAccessToken()
     const reason = 'it returned no text: turn off what parses values (docs/stores.md, Your own)'
     const fields = { event: 'token-cache.failed', operation: 'get', reason }
-    expect(linesOf('token-cache.failed')).toEqual([[fields, 'Token cache failed']])
+    expect(linesOf('token-cache.failed')).toEqual([{ level: 'warn', fields, message: 'Token cache failed' }])
   })
 
   test('a store that never answers holds a token up for a second', async () => {

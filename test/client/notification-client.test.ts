@@ -190,7 +190,7 @@ describe('onResponse', () => {
     expect(await create(service.client({ logger }), { onResponse })).toEqual({ subscriptionId: 1 })
     const err = expect.objectContaining({ message: 'no trace' })
     const fields = { event: 'on-response.failed', method: 'createSubscription', err }
-    expect(logger.lines).toContainEqual([fields, expect.any(String)])
+    expect(logger.lines).toContainEqual(expect.objectContaining({ fields }))
   })
 })
 
@@ -278,7 +278,7 @@ describe('the logger (default: silent)', () => {
       { event: 'token.obtained', expiresInMs: expect.any(Number) },
     ]
     const err = expect.objectContaining({ name: 'ConnectionError' })
-    expect(lines.map(([fields]) => fields)).toEqual([
+    expect(lines.map(({ fields }) => fields)).toEqual([
       ...tokenRequested,
       { event: 'request.failed', ...request, durationMs, err },
       { event: 'request.retried', ...request, delayMs: 0 },

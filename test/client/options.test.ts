@@ -167,6 +167,6 @@ describe('options that work', () => {
     new NotificationClient({ baseUrl: 'http://localhost:8081/x', auth, logger })
     new NotificationClient({ baseUrl: 'https://localhost', auth: credentials, logger })
     const addresses = ['http://localhost:8081/x', 'http://127.0.0.1:8080/']
-    expect(logger.lines.map(([fields]) => fields)).toEqual([{ event: 'client.unencrypted', addresses }])
+    expect(logger.lines.map(({ fields }) => fields)).toEqual([{ event: 'client.unencrypted', addresses }])
   })
 })

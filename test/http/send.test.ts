@@ -17,7 +17,7 @@ afterEach(() => {
 /** The waits before repeated requests, as the log has them. */
 const waitsIn = (lines: readonly LogLine[]) =>
   lines
-    .map(([fields]) => fields as { event: string; delayMs: number })
+    .map(({ fields }) => fields as { event: string; delayMs: number })
     .filter(({ event }) => event === 'request.retried')
     .map(({ delayMs }) => delayMs)
 
@@ -121,7 +121,7 @@ describe('waiting between attempts', () => {
     const auth = { username: 'user', password: 'password' }
     await vi.advanceTimersByTimeAsync(1_000)
     await settled(service.client({ auth, logger, retry: { maxAttempts: 2 } }).unsubscribe(1))
-    const answered = lines.map(([fields]) => fields).filter((fields) => 'status' in fields)
+    const answered = lines.map(({ fields }) => fields).filter((fields) => 'status' in fields)
     expect(answered).toMatchObject([1, 2].map((attempt) => ({ attempt, durationMs: 30 })))
   })
 
@@ -231,7 +231,7 @@ describe('the id that a server gives a request', () => {
     const { lines, ...logger } = recordingLogger()
     const error = await settled(service.client({ logger }).unsubscribe(1))
     const { requestId } = error as { requestId?: string }
-    const logged = lines.map(([fields]) => fields).findLast((fields) => 'status' in fields)
+    const logged = lines.map(({ fields }) => fields).findLast((fields) => 'status' in fields)
     expect(logged).toEqual(
       requestId === undefined
         ? expect.not.objectContaining({ requestId: expect.anything() })
@@ -263,7 +263,7 @@ describe('the id that a server gives a request', () => {
         { headers: { 'x-request-id': access_token } },
       )
     await settled(service.client({ logger }).getAccessToken())
-    expect(lines).toContainEqual([expect.objectContaining({ event: 'request.answered' }), expect.any(String)])
+    expect(lines).toMatchObject([{ fields: { event: 'request.answered' } }, {}])
     expect(JSON.stringify(lines)).not.toContain(access_token)
   })
 

@@ -158,7 +158,7 @@ describe('without callbacks, or with callbacks that fail', () => {
         { event: 'problem.began', keeper, ...problem, sinceAt: time },
       ]
       expect(written.mock.calls.map(([, fields]) => fields)).toEqual(isConsole ? important : [])
-      const lines = logger.lines.map(([fields]) => fields)
+      const lines = logger.lines.map(({ fields }) => fields)
       if (!isConsole) expect(lines).toEqual(expect.arrayContaining(important))
       for (const line of lines) expect(line).toMatchObject({ keeper })
     },

@@ -85,7 +85,7 @@ async function keeperWith(
 }
 
 function eventsOf({ lines }: Recording): unknown[] {
-  return lines.map(([fields]) => Object(fields).event)
+  return lines.map(({ fields }) => Object(fields).event)
 }
 
 /** Keeps its lines, and gives them to pino and, by the wrapper of the page, to winston: `printed` is what they write. */
@@ -154,7 +154,7 @@ test.each(Object.entries(failures))(
     const shown = inspect(logger.lines, { depth: 20, showHidden: true }) + JSON.stringify(logger.lines)
     expect(shown + JSON.stringify(printed)).not.toContain(secret)
     // The line still says what failed.
-    const line = logger.lines.find(([fields]) => Object(fields).event === event)
+    const line = logger.lines.find(({ fields }) => Object(fields).event === event)
     expect(JSON.stringify(line)).toContain('failed')
     expect(JSON.stringify(line)).toContain('WRONGPASS')
     // No logger loses an event or its error.

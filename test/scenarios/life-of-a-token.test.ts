@@ -17,7 +17,7 @@ afterEach(() => {
   vi.restoreAllMocks()
 })
 
-const isFailedRefresh = ([fields]: LogLine) => 'event' in fields && fields.event === 'token.refresh-failed'
+const isFailedRefresh = ({ fields }: LogLine) => 'event' in fields && fields.event === 'token.refresh-failed'
 
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
@@ -187,7 +187,7 @@ describe('refresh ahead of the end', () => {
     await vi.advanceTimersByTimeAsync(29_999)
     expect(lines.filter(isFailedRefresh)).toEqual([])
     await vi.advanceTimersByTimeAsync(1)
-    expect(lines.filter(isFailedRefresh).map(([fields]) => fields)).toMatchObject([
+    expect(lines.filter(isFailedRefresh).map(({ fields }) => fields)).toMatchObject([
       { err: { code: 'TIMEOUT' } },
     ])
   })

@@ -168,7 +168,7 @@ export async function inVirtualTime(work: () => Promise<void>): Promise<void> {
 /** A logger, and the fields of its lines with such an event. */
 export function eventLog(pattern = /./) {
   const { lines, ...logger } = recordingLogger()
-  const fields = () => lines.map(([line]): { readonly event?: string } => line)
+  const fields = () => lines.map(({ fields: line }): { readonly event?: string } => line)
   return { logger, logged: () => fields().filter(({ event = '' }) => pattern.test(event)) }
 }
 

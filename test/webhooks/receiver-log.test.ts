@@ -11,8 +11,9 @@ import * as z from 'zod'
 import { deferred } from '../support/deferred.js'
 import { eventually } from '../support/eventually.js'
 import { expectPage } from '../support/message-page.js'
+import { recordingLogger } from '../support/recording-logger.js'
 import { deliveryOf, lowEnergyDelivery } from './deliveries.js'
-import { post, recordingLogger, secrets } from './support.js'
+import { post, recordingReceiver, secrets } from './support.js'
 
 const fail = () => {
   throw new Error('no database')
@@ -82,7 +83,7 @@ describe('without a logger and callbacks, losses are reported on console.error',
 
   test.each<[string, Partial<DeliveryReceiverOptions>]>([
     ['logger: false', { logger: false }],
-    ['a logger', { logger: recordingLogger().logger }],
+    ['a logger', { logger: recordingLogger() }],
     ['callbacks', { onError() {}, onInvalid() {}, onRefused() {} }],
   ])('nothing with %s, and nothing when all is well', async (_, options) => {
     const receiver = new DeliveryReceiver({ secrets, ...options } as DeliveryReceiverOptions).onAny(fail)
@@ -122,11 +123,9 @@ test.each<[string, CallbackRequest, RefusedCallback['status'], reason: string, h
   'onRefused and the log get the reason, and never a value: %s',
   async (_, request, status, reason, header) => {
     const refusals: RefusedCallback[] = []
-    const { logger, lines } = recordingLogger()
-    const receiver = new DeliveryReceiver({
+    const { receiver, lines } = recordingReceiver({
       secrets: { Token: 'right', 'x-tenant': ['acme', 'a-long-name-of-a-tenant'] },
       maxBodyBytes: 1_000,
-      logger,
       onRefused: (refused) => refusals.push(refused),
     })
     lines.length = 0
@@ -139,9 +138,9 @@ test.each<[string, CallbackRequest, RefusedCallback['status'], reason: string, h
 
 describe('the log', () => {
   test('has a debug line for a delivery, and a line for what is invalid or failed, with what it was about', async () => {
-    const { logger, lines } = recordingLogger()
     const failing = { onError: fail, onInvalid: fail, onRefused: fail }
-    const receiver = new DeliveryReceiver({ secrets, logger, ...failing }).onAny(fail)
+    const { receiver, lines } = recordingReceiver(failing)
+    receiver.onAny(fail)
     for (const request of [post(), { ...post(), body: '{' }, post({})]) await receiver.handle(request)
     const { id, type } = lowEnergyDelivery().notification
     const delivery = { subscriptionId: 4711, notificationId: id, type }
@@ -161,8 +160,7 @@ describe('the log', () => {
 
   test('warns of handlers that are still running after ackTimeoutMs, of onInvalid, too', async () => {
     const { promise, resolve } = deferred<void>()
-    const { logger, lines } = recordingLogger()
-    const receiver = new DeliveryReceiver({ secrets, logger, ackTimeoutMs: 1, onInvalid: () => promise })
+    const { receiver, lines } = recordingReceiver({ ackTimeoutMs: 1, onInvalid: () => promise })
     receiver.onAny(() => promise)
     await receiver.handle(post())
     await receiver.handle({ ...post(), body: '{' })
@@ -177,8 +175,7 @@ describe('the log', () => {
   })
 
   test('has a probe at debug level, and onRefused does not get it', async () => {
-    const { logger, lines } = recordingLogger()
-    const receiver = new DeliveryReceiver({ secrets, logger, onRefused: () => expect.unreachable() })
+    const { receiver, lines } = recordingReceiver({ onRefused: () => expect.unreachable() })
     for (const method of ['GET', 'head']) await receiver.handle({ ...post({}), method })
     expect(lines.map(({ level, fields }) => [level, fields])).toEqual([
       ['debug', { event: 'callback.probed', method: 'GET' }],
@@ -187,7 +184,7 @@ describe('the log', () => {
   })
 
   test('never holds a secret, and neither do a receiver and what callbacks get', async () => {
-    const { logger, lines } = recordingLogger()
+    const { lines, ...logger } = recordingLogger()
     const seen: unknown[] = [lines]
     const see = (...values: unknown[]) => {
       seen.push(values)
@@ -208,11 +205,11 @@ describe('the log', () => {
     ['silenceHigh', { nearest: 'silenceHighOpened' }],
     ['call-score', { delivered: ['cxScoreUpdated'] }],
   ])('has one warning about handlers for the undocumented type %s', (type, fields) => {
-    const { logger, lines } = recordingLogger()
-    new DeliveryReceiver({ secrets, logger, payloads: { mine: z.object({}) } })
+    const { receiver, lines } = recordingReceiver({ payloads: { mine: z.object({}) } })
+    receiver
       .on<string>(type, () => {})
       .on<string>(type, () => {})
-      .on('mine', () => {})
+      .on<string>('mine', () => {})
       .on('topicKeywordEvent', () => {})
     const warning = { level: 'warn', fields: { event: 'handler.type-undocumented', type, ...fields } }
     expect(lines).toMatchObject([warning])
@@ -223,7 +220,7 @@ describe('the log', () => {
 
 describe('the log line of a body that is no delivery', () => {
   const fieldsOf = async (body: unknown) => {
-    const { logger, lines } = recordingLogger()
+    const { lines, ...logger } = recordingLogger()
     const payloads = {
       cxScoreUpdated: z.object({ score: z.literal(4, { error: (issue) => `not ${issue.input}` }) }),
       scoresUpdated: z.record(z.string(), z.number()),

@@ -8,7 +8,7 @@ import {
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { deferred } from '../support/deferred.js'
 import { deliveryOf, lowEnergyDelivery } from './deliveries.js'
-import { post, recordingLogger, secrets } from './support.js'
+import { post, recordingReceiver, secrets } from './support.js'
 
 const open = { secrets: undefined, allowUnauthenticated: true, logger: false } as const
 
@@ -191,8 +191,8 @@ describe('work that blocks the process is logged as handler.slow, because the an
     ['after a while', 50, () => sleep(1).then(() => block(150)), secrets],
     ['in the function `secrets`', 50, () => {}, readSlowly],
   ])('%s', async (_, ackTimeoutMs, handler, source) => {
-    const { logger, lines } = recordingLogger()
-    const receiver = new DeliveryReceiver({ secrets: source, logger, ackTimeoutMs }).onAny(handler)
+    const { receiver, lines } = recordingReceiver({ secrets: source, ackTimeoutMs })
+    receiver.onAny(handler)
     expect((await receiver.handle(post())).status).toBe(204)
     await receiver.drain()
     const [, ...warnings] = lines

@@ -1,15 +1,14 @@
-import { DeliveryReceiver, type SecretsSource } from 'notification-subscriber/webhooks'
+import type { DeliveryReceiver, SecretsSource } from 'notification-subscriber/webhooks'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { runBlock } from '../integration/frameworks/support/page-blocks.js'
 import { expectPage } from '../support/message-page.js'
-import { post, recordingLogger } from './support.js'
+import { post, recordingReceiver } from './support.js'
 
 /** Functions of JavaScript, which no type stops. */
 const untyped = (source: unknown) => source as SecretsSource
 
 function receive(secrets: SecretsSource) {
-  const { logger, lines } = recordingLogger()
-  const receiver = new DeliveryReceiver({ secrets, logger, onRefused: () => {} }).onAny(() => {})
+  const { receiver, lines } = recordingReceiver({ secrets })
   const status = async (headers: Record<string, string> = {}) => (await receiver.handle(post(headers))).status
   const failures = () =>
     lines

@@ -2,7 +2,7 @@ import { ConfigurationError, DeliveryReceiver, verifySecrets } from 'notificatio
 import { describe, expect, test, vi } from 'vitest'
 import { failureOf } from '../support/failure.js'
 import { expectPage } from '../support/message-page.js'
-import { post, recordingLogger, secrets } from './support.js'
+import { post, recordingReceiver, secrets } from './support.js'
 
 type HeadersArgument = Parameters<typeof verifySecrets>[0]
 
@@ -127,8 +127,7 @@ describe('short secrets are logged, once for each receiver', () => {
     // Who must know both must know the long one.
     [{ token: long, 'x-tenant': 'acme' }, false],
   ])('%j: %j', (given, isLogged) => {
-    const { logger, lines } = recordingLogger()
-    new DeliveryReceiver({ secrets: given, logger })
+    const { lines } = recordingReceiver({ secrets: given })
     const line = { level: 'warn', fields: { event: 'secret.short', headers: Object.keys(given) } }
     expect(lines).toEqual(isLogged ? [expect.objectContaining(line)] : [])
   })

@@ -1,4 +1,4 @@
-/** What the receiver's tests share: a logger that keeps its lines, and servers to send bytes to. */
+/** What the receiver's tests share: a receiver that keeps what it gets, and servers to send bytes to. */
 import { once } from 'node:events'
 import { createServer, type RequestListener, type ServerOptions } from 'node:http'
 import { connect } from 'node:net'
@@ -8,14 +8,13 @@ import {
   DeliveryReceiver,
   type DeliveryReceiverOptions,
   type InvalidDeliveryError,
-  type Logger,
   toFastifyPlugin,
   toLambdaHandler,
   toNodeHandler,
   toWebHandler,
 } from 'notification-subscriber/webhooks'
 import { serving } from '../support/listen.js'
-import { isTrial } from '../support/recording-logger.js'
+import { recordingLogger } from '../support/recording-logger.js'
 import { lowEnergyDelivery } from './deliveries.js'
 
 export const secrets = { token: ['the-current-secret', 'the-previous-secret'] }
@@ -29,24 +28,9 @@ export const post = (headers: CallbackRequest['headers'] = authenticated): Callb
   body,
 })
 
-export interface Line {
-  level: string
-  fields: object
-  message: string
-}
-
-export function recordingLogger() {
-  const lines: Line[] = []
-  const at = (level: string) => (fields: object, message: string) => {
-    if (!isTrial(fields)) lines.push({ level, fields, message })
-  }
-  const logger: Logger = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
-  return { logger, lines }
-}
-
 /** A receiver that keeps what it gets and logs; `problems` is what `onInvalid` got, as one sentence per body. */
 export function recordingReceiver(options: Partial<DeliveryReceiverOptions> = {}) {
-  const { logger, lines } = recordingLogger()
+  const { lines, ...logger } = recordingLogger()
   const errors: InvalidDeliveryError[] = []
   const onInvalid = (error: InvalidDeliveryError) => errors.push(error)
   const settings = { secrets, logger, onInvalid, ...options } as DeliveryReceiverOptions
