@@ -64,17 +64,6 @@ describe('lifetime, expires_in (docs/service.md, Resources)', () => {
     expect(service.tokenRequests.length).toBeLessThanOrEqual(1.35 * lifetimesPassed)
   })
 
-  test.each([1, 3600, 1_000_000_000])(
-    'a token of %i seconds is used for 80 per cent of its life',
-    async (seconds) => {
-      service.onToken = (_call, count) => tokenAnswer(`token-${count}`, seconds)
-      expect(await client.getAccessToken()).toBe('token-1')
-      await vi.advanceTimersByTimeAsync(seconds * 799)
-      expect(await client.getAccessToken()).toBe('token-1')
-      expect(service.tokenRequests).toHaveLength(1)
-    },
-  )
-
   test('age counts from before the token request was sent', async () => {
     service.onToken = async (_call, count) => {
       // The answer takes 8 of the 10 seconds that the token lives.
