@@ -115,13 +115,10 @@ describe('the other kinds of credentials (docs/service.md, Authentication)', () 
 
   test("the caller's own error comes through untouched", async () => {
     const failure = new Error('vault sealed')
-    const client = fakeService().client({
-      auth: {
-        getAccessToken() {
-          throw failure
-        },
-      },
-    })
+    const getAccessToken = () => {
+      throw failure
+    }
+    const client = service.client({ auth: { getAccessToken } })
     await expect(client.createSubscription(subscription)).rejects.toBe(failure)
   })
 })

@@ -2,22 +2,16 @@ import { expect, test } from 'vitest'
 import { Terminal } from '../../src/cli/terminal.js'
 import { recordingTerminal } from './support.js'
 
-function printed(options: { json?: boolean; isTTY?: boolean; env?: Record<string, string> }): string {
+function printed({ isTTY = false, env = {} }: { isTTY?: boolean; env?: Record<string, string> }): string {
   let text = ''
   const write = (written: string) => {
     text += written
   }
-  const { json = false, isTTY = false, env = {} } = options
-  const terminal = new Terminal({ json, output: { write, isTTY } as never, env })
+  const terminal = new Terminal({ json: false, output: { write, isTTY } as never, env })
   terminal.line(terminal.paint('red', 'Failed.'))
   terminal.event('failed', { status: 500 })
   return text
 }
-
-test('prints lines for people, or objects for programs', () => {
-  expect(printed({})).toBe('Failed.\n')
-  expect(printed({ json: true })).toBe('{"event":"failed","status":500}\n')
-})
 
 test('colours are for terminals that show them, and not with NO_COLOR', () => {
   const red = '\u001b[31mFailed.\u001b[39m\n'

@@ -18,12 +18,7 @@ function fail(): never {
 
 describe('only requests that cannot come from the service are refused', () => {
   test('the method is looked at first, in any case, then the secret, then the size', async () => {
-    const receiver = new DeliveryReceiver({
-      secrets,
-      allowUnauthenticated: false,
-      maxBodyBytes: 1,
-      logger: false,
-    })
+    const { receiver } = recordingReceiver({ allowUnauthenticated: false, maxBodyBytes: 1 })
     for (const method of ['GET', '', undefined, 'POSTS']) {
       expect((await receiver.handle({ ...post({}), method })).status).toBe(405)
     }

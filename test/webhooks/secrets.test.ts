@@ -60,10 +60,6 @@ describe('verifySecrets and the receiver let a request in by its headers (docs/s
     expect(await isAccepted({ first: 'b', second: 'a' }, two)).toBe(false)
   })
 
-  test('the old and the new secret pass while secrets are rotated', async () => {
-    for (const token of secrets.token) expect(await isAccepted({ token })).toBe(true)
-  })
-
   test('as many characters are compared for every value of the same length', () => {
     const accepted = { token: ['the-first-secret', 'another-secret-!'], other: 'a-second-header!' }
     const compared = (token: string, other = accepted.other) => {
