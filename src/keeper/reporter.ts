@@ -1,8 +1,9 @@
 /** Reports log lines, gaps and problems. Each line names the keeper, because a process may have several. */
 import { callLogged, consoleLogOf, describeError, type Log, logOf } from '../logger.js'
 import { excerpt } from '../shared/text.js'
+import type { SubscriptionKeeperOptions } from './options.js'
 import { longAgo, minute, now } from './timing.js'
-import type { KeeperGap, KeeperProblem, KeeperProblemCode, SubscriptionKeeperOptions } from './types.js'
+import type { KeeperGap, KeeperProblem, KeeperProblemCode } from './types.js'
 
 export class Reporter {
   readonly problems = new Problems((problem) => this.#reportProblem(problem))

@@ -21,12 +21,12 @@ import { messageOf } from '../shared/text.js'
 import { withTimeLimit } from '../shared/waits.js'
 import { mayHaveTakenEffect } from '../subscriptions/answer-errors.js'
 import type { UpdateSubscriptionParametersInput } from '../subscriptions/schemas.js'
+import type { KeeperClient } from './options.js'
 import type { Problems } from './reporter.js'
 import type { Reply } from './rules/apply.js'
 import type { PlannedRequest } from './rules/decide.js'
 import { callbackUrlOf, typesOf } from './rules/record.js'
 import { brokenAnswerMs, now } from './timing.js'
-import type { KeeperClient } from './types.js'
 
 const requestTimeoutMs = 30_000
 

@@ -4,7 +4,13 @@ import { channelFor, traced } from '../shared/tracing.js'
 import { Configuration } from './configuration.js'
 import { IndexOfNames, KeeperStore } from './keeper-store.js'
 import { Limiter, type StopSignal } from './limiter.js'
-import { type ResolvedOptions, resolveOptions, validateSweepOptions } from './options.js'
+import {
+  type ResolvedOptions,
+  resolveOptions,
+  type SubscriptionKeeperOptions,
+  type SweepOptions,
+  validateSweepOptions,
+} from './options.js'
 import { Processes } from './processes.js'
 import { Queue } from './queue.js'
 import { Reconciliation } from './reconcile.js'
@@ -14,14 +20,7 @@ import { RosterReader } from './roster.js'
 import { absorb } from './rules/record.js'
 import { Sweep } from './sweep.js'
 import { longAgo, now } from './timing.js'
-import type {
-  KeeperGap,
-  KeeperStatus,
-  KeptSubscription,
-  SubscriptionKeeperOptions,
-  SweepOptions,
-  SweepReport,
-} from './types.js'
+import type { KeeperGap, KeeperStatus, KeptSubscription, SweepReport } from './types.js'
 import { type User, Users } from './users.js'
 
 const channel = channelFor('sweep')

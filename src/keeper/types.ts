@@ -1,75 +1,4 @@
-/** The keeper's public types: options, reports, gaps and problems. */
-import type { NotificationClient } from '../client/notification-client.js'
-import type { Logger } from '../logger.js'
-import type { NotificationType } from '../notification-types.js'
-import type { KeyValueStore } from '../stores/key-value-store.js'
-import type { CreateSubscriptionInput } from '../subscriptions/schemas.js'
-
-/**
- * What makes the keeper's calls: a `NotificationClient`, or anything else that has these three methods. Without `service`
- * the keeper cannot tell one service from another, so each needs a `name` or a store of its own.
- */
-export type KeeperClient = Pick<
-  NotificationClient,
-  'tryCreateSubscription' | 'unsubscribe' | 'updateSubscriptionParameters'
-> &
-  Partial<Pick<NotificationClient, 'service'>>
-
-/**
- * The users to subscribe: a list, or a function that is called once per interval and before every sweep. It has 30 seconds
- * to return; after a failure it is called again after 5 s, 10 s and so on.
- */
-export type Roster = readonly string[] | (() => readonly string[] | Promise<readonly string[]>)
-
-/** The options of a `SubscriptionKeeper`. `callbackUrl` and everything down to `notificationTypes` are required. */
-export interface SubscriptionKeeperOptions
-  extends Pick<CreateSubscriptionInput, 'callbackUrl' | 'parameters' | 'headers'> {
-  /** Makes the calls. The keeper repeats failed calls itself, so it makes each with `retry: false`. */
-  readonly client: KeeperClient
-  /** Prefix of the keeper's keys in the store: one name for each roster, the same in all its processes. */
-  readonly name: string
-  /**
-   * Where the keeper remembers ids. `redisStore` of `notification-subscriber/redis` lets several processes share the work;
-   * a store without `compareAndSet` is for one process; `new Map()` forgets at a restart.
-   */
-  readonly store: KeyValueStore
-  /** The users to subscribe; the same in all processes. */
-  readonly usernames: Roster
-  readonly notificationTypes: readonly NotificationType[]
-  /**
-   * Gets each interval in which notifications of a user may have been lost. The function may be asynchronous. Default:
-   * a line to the logger, or to `console.error` if there is none.
-   */
-  readonly onGap?: ((gap: KeeperGap) => unknown) | undefined
-  /**
-   * Gets each problem: when it begins, when its users double, and when it is resolved. The function may be asynchronous.
-   * Default: a line to the logger, or to `console.error` if there is none.
-   */
-  readonly onProblem?: ((problem: KeeperProblem) => unknown) | undefined
-  /** How often each user's subscription is proven, in milliseconds; well below a day. Default: 900,000 (15 minutes). */
-  readonly sweepIntervalMs?: number | undefined
-  /** Requests of all processes together per second, on average; `Infinity` for no limit. Default: 50. */
-  readonly maxRequestsPerSecond?: number | undefined
-  /** How many requests of this process are in flight at most. Default: 8. */
-  readonly concurrency?: number | undefined
-  /**
-   * What to do when a user already has such a subscription: replace it, because its id is unknown, or keep it and report a
-   * `CONFLICT`. Default: `'replace'`.
-   */
-  readonly existing?: 'replace' | 'report' | undefined
-  /**
-   * If a roster lacks more than this share of more than ten recorded users, no user is removed; 1 allows every removal.
-   * Default: 0.5.
-   */
-  readonly maxRemovedShare?: number | undefined
-  /** Whether deliveries of unknown subscriptions are reported: `false` where keepers share a receiver. Default: `true`. */
-  readonly reportStrays?: boolean | undefined
-  /**
-   * Gets a line for what the keeper does, never a secret; `false` logs nothing. Default: gaps and problems alone
-   * go to `console.error`, see `onGap` and `onProblem`.
-   */
-  readonly logger?: Logger | false | undefined
-}
+/** The keeper's reports: gaps, problems, sweeps, status. */
 
 /** An interval in which notifications of a user may have been lost. */
 export interface KeeperGap {
@@ -146,12 +75,6 @@ export interface SweepProgress extends Pick<SweepReport, 'created' | 'restored' 
   readonly total: number
   /** How many of `done` failed. */
   readonly failed: number
-}
-
-/** What a caller may set on a sweep. */
-export interface SweepOptions {
-  /** Called after every user. Default: none. */
-  readonly onProgress?: ((progress: SweepProgress) => unknown) | undefined
 }
 
 /** The subscription of one user, as far as the keeper knows. */
