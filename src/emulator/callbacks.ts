@@ -1,7 +1,7 @@
 /** Sends notifications to the matching subscriptions (docs/service.md, Delivery): one POST each, no retries. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createSecureContext, rootCertificates } from 'node:tls'
-import pLimit from 'p-limit'
+import pLimit, { type LimitFunction } from 'p-limit'
 import { Agent, request } from 'undici'
 import { TimeoutError } from '../errors.js'
 import { loopbackHost } from '../shared/addresses.js'
@@ -22,7 +22,7 @@ export interface CallbackResult extends Pick<RecordedCallback, 'subscriptionId' 
   readonly subscriptionEnded: boolean
 }
 
-/** Callbacks in flight: those of a burst wait here instead of flooding a receiver. */
+/** Callbacks in flight to one receiver: the others of a burst wait here instead of flooding it. */
 const inFlight = 64
 
 type HeaderValues = Readonly<Record<string, string>>
@@ -34,7 +34,8 @@ export class Callbacks {
   readonly #parts: EmulatorParts
   readonly #timeoutMs: number
   readonly #agent: Agent
-  readonly #queue = pLimit(inFlight)
+  /** By origin, so that a receiver which hangs holds up no other. */
+  readonly #queues = new Map<string, LimitFunction>()
 
   /** @param ca - certificates in PEM that receivers may use besides public ones */
   constructor(parts: EmulatorParts, timeoutMs: number, ca: readonly string[]) {
@@ -77,7 +78,10 @@ export class Callbacks {
   #deliver(about: About, requestFor: (parameters: HeaderValues) => Sent): Promise<CallbackResult> {
     const { store, faults, activity } = this.#parts
     const { subscriptionId, callbackUrl } = about
-    return this.#queue(async () => {
+    const { origin } = new URL(callbackUrl)
+    const queue = this.#queues.get(origin) ?? pLimit(inFlight)
+    this.#queues.set(origin, queue)
+    return queue(async () => {
       const subscription = store.get(subscriptionId)
       if (subscription === undefined) {
         const error = new Error('The subscription ended before this callback was sent')
@@ -99,11 +103,12 @@ export class Callbacks {
     { headers, body }: Sent,
     fault: CallbackFault | undefined,
   ): Promise<Attempt> {
-    if (fault !== undefined && 'status' in fault) return answered(fault.status, `${injectedFault} answered`)
-    const reset = fault !== undefined && 'reset' in fault ? fault.reset : undefined
-    if (reset === 'before-processing') {
-      return { error: new Error(`${injectedFault} broke the connection before the callback was sent`) }
-    }
+    const { status, delayMs, reset }: { status?: number; delayMs?: number; reset?: string } = fault ?? {}
+    if (status !== undefined) return answered(status, `${injectedFault} answered`)
+    const lostBefore = (moment: string) => ({
+      error: new Error(`${injectedFault} broke the connection before ${moment}`),
+    })
+    if (reset === 'before-processing') return lostBefore('the callback was sent')
     const timeoutMs = this.#timeoutMs
     const timeout = AbortSignal.timeout(timeoutMs)
     const signal = AbortSignal.any([this.#parts.closing, timeout])
@@ -116,12 +121,8 @@ export class Callbacks {
       const isComplete = await received.addAll(response.body)
       if (!isComplete) return { error: new Error(`The body of the answer is over ${maxBodyBytes} bytes`) }
       const answer = { headers: flat(response.headers), ...beginningOf(received.text) }
-      if (fault !== undefined && 'delayMs' in fault) {
-        await sleep(fault.delayMs, undefined, { signal }).catch(() => signal.throwIfAborted())
-      }
-      if (reset === 'after-processing') {
-        return { error: new Error(`${injectedFault} broke the connection before the answer arrived`) }
-      }
+      if (delayMs) await sleep(delayMs, undefined, { signal }).catch(() => signal.throwIfAborted())
+      if (reset === 'after-processing') return lostBefore('the answer arrived')
       return { ...answered(response.statusCode, 'The callback was answered'), answer }
     } catch (error) {
       if (error !== timeout.reason) return { error: withMessage(error, callbackUrl) }

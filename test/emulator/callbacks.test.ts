@@ -146,4 +146,19 @@ describe('failed callbacks (docs/service.md, States)', () => {
       new Set(['The subscription ended before this callback was sent']),
     )
   })
+
+  test('a receiver that hangs does not hold up another one', async () => {
+    await using emulator = await startEmulator({ callbackTimeoutMs: 600_000 })
+    await using hanging = await Receiver.start(emulator)
+    await using other = await Receiver.start(emulator)
+    await created(emulator, { url: hanging.url })
+    await created(emulator, { url: other.url, users: 'bob' })
+    hanging.reactions.push(...new Array(200).fill('hang'))
+    const waiting = Array.from({ length: 200 }, () => emulator.notify(lowEnergy))
+    expect(await emulator.notify({ ...lowEnergy, username: 'bob' })).toMatchObject([{ status: 204 }])
+    // A burst waits in turn.
+    expect(hanging.callbacks.length).toBeLessThanOrEqual(64)
+    await emulator.close()
+    await Promise.all(waiting)
+  })
 })
