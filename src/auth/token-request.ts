@@ -9,7 +9,15 @@ import { isPage, reasonIn } from '../http/reason.js'
 import { type Authorization, type Authorizer, type Call, type CallSettings, withCall } from '../http/send.js'
 import { gatewayKeys } from '../shared/redact.js'
 import { endpoints } from '../shared/routes.js'
-import { isAbsent, isBusy, isOk, isRedirect, isServerError, isTokenRefused } from '../shared/statuses.js'
+import {
+  isAbsent,
+  isBusy,
+  isOk,
+  isOutcomeOpen,
+  isRedirect,
+  isServerError,
+  isTokenRefused,
+} from '../shared/statuses.js'
 import { channelFor, traced } from '../shared/tracing.js'
 import { formatIssues, numericId, parseJson } from '../shared/validation.js'
 import { type View, worded } from '../shared/words.js'
@@ -276,7 +284,11 @@ function advice(
     )
   }
   if (isAbsent(status)) return `Check ${authUrl} and ${domain}: there is no token endpoint at this address.`
-  if (isBusy(status) || isServerError(status) || isTokenRefused(status))
+  if (isBusy(status) || isOutcomeOpen(status) || isTokenRefused(status)) {
     return 'The server is busy or unavailable: try again later.'
+  }
+  if (isServerError(status)) {
+    return `Another attempt will not help: check ${authUrl}, or ask the operator of the authorization server.`
+  }
   return `Check ${authUrl}: a token endpoint answers 200, and redirects are not followed.`
 }

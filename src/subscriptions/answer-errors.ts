@@ -140,7 +140,10 @@ function adviceAfter(
     if (isForbidden(status)) return 'It does not permit this: ask the operator of the service for access.'
     if (isAbsent(status)) return `Check ${baseUrl}: there is no subscription service at this address.`
     if (isBusy(status)) return `It is busy: try again ${when}.`
-    if (isServerError(status)) return 'It failed: try again later.'
+    if (isOutcomeOpen(status)) return 'It failed: try again later.'
+    if (isServerError(status)) {
+      return `Another attempt will not help: check ${baseUrl}${orRoute}, or ask the operator of the service.`
+    }
     return isEmpty ? 'The answer has no body.' : seeBody.trim()
   }
 }
