@@ -1,6 +1,6 @@
 /**
- * The wanted subscription of every user, and whether it is the newest configuration, which has the highest generation in the
- * store. The store has no secret: it identifies a configuration by a slow hash.
+ * What each user's subscription must have, and whether another process has a newer configuration. The newest one has the highest
+ * generation. The store holds no secret: it identifies a configuration by a slow hash.
  */
 import { pbkdf2, randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -16,7 +16,7 @@ import { countSchema, type Spec, specOf } from './rules/record.js'
 import type { Users } from './users.js'
 
 const storedSchema = z.object({
-  // A greater one would leave no room for the next; it begins with the time.
+  // Begins with the time in milliseconds. A greater number would leave no next one.
   generation: countSchema.min(1).max(2 ** 47),
   salt: z.string(),
   /** The hash of spec, parameters and headers. */
@@ -24,7 +24,7 @@ const storedSchema = z.object({
 })
 const storeKey = 'configuration'
 
-/** Names are looked up and files written by the same four threads: a start of many keepers must leave some of them. */
+/** Node.js hashes, looks up hosts and writes files in the same four threads: a start of many keepers must leave some of them. */
 const limitHashes = pLimit(2)
 
 export class Configuration {
@@ -52,20 +52,20 @@ export class Configuration {
     this.names = names.map((name) => name.toLowerCase()).sort()
   }
 
-  /** Checks whether this configuration is the newest, or makes it the newest. @throws StoreFailure */
+  /** Finds out whether this configuration is the newest, or makes it the newest. @throws StoreFailure */
   readonly synchronize = pMemoize(() => this.#synchronize(), { cache: false })
 
   async #synchronize(): Promise<void> {
     const { generation, isSuperseded, problems, processes } = this
     const written = await this.store.update(storeKey, storedSchema, async (stored, isDamaged) => {
       const found = stored?.generation ?? 0
-      // After a loss the store may hold a configuration from before the newest one.
-      const isNewest = found >= this.#newest
+      // After a loss the store may hold an older configuration than the newest one that this process has seen.
+      const isCurrent = found >= this.#newest
       const isOurs = stored !== undefined && (await this.#hashOf(stored.salt)) === stored.hash
       const isStarting = generation === 0
-      const mayWriteAgain = !isStarting && !isSuperseded && (!isNewest || stored === undefined)
+      const mayWriteAgain = !isStarting && !isSuperseded && (!isCurrent || stored === undefined)
       const mayReturn = isSuperseded && processes.areNewerGone
-      if (isOurs && isNewest) this.#follow(found)
+      if (isOurs && isCurrent) this.#becomeNewest(found)
       else if (isStarting || mayWriteAgain || mayReturn) {
         // A starting process has the newest configuration. If every process with a newer one is gone, this one comes back.
         const next = Math.max(found + 1, this.#newest + 1, Date.now())
@@ -80,10 +80,10 @@ export class Configuration {
       }
       return undefined
     })
-    if (written !== undefined) this.#follow(written.generation)
+    if (written !== undefined) this.#becomeNewest(written.generation)
   }
 
-  #follow(generation: number): void {
+  #becomeNewest(generation: number): void {
     const isNew = generation !== this.generation || this.isSuperseded
     this.isSuperseded = false
     this.generation = this.#newest = generation

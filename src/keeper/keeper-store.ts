@@ -1,6 +1,4 @@
-/**
- * The keeper's access to its store. While the store fails, every operation throws, and nothing is sent.
- */
+/** The keeper's access to its store. While the store fails, every operation throws, and nothing is sent. */
 import { createHash, randomUUID } from 'node:crypto'
 import pMemoize from 'p-memoize'
 import * as z from 'zod'
@@ -19,7 +17,7 @@ export const goneMark = '"gone"'
 export class KeeperStore {
   /** Begins every key. */
   readonly #prefix: string
-  /** Whether its last test failed. */
+  /** Whether the last test of the store failed. */
   isFailing = false
   #isTested = false
 
@@ -69,7 +67,7 @@ export class KeeperStore {
     if (typeof isStored === 'boolean') return isStored
     // An unclear result must not be guessed.
     const what = isStored === undefined ? 'nothing' : `a value of type ${typeof isStored}`
-    throw new TypeError(refusalMessage(what))
+    throw new TypeError(wrongResultMessage(what))
   }
 
   /**
@@ -113,7 +111,7 @@ export class KeeperStore {
       const sampleOf = (value: string) => value.split(',', 2)[1]
       if (text === undefined || sampleOf(text) !== sampleOf(next())) throw new Error(forgetfulMessage)
       if (await inTime(() => this.#swap('check', next(), text)))
-        throw new TypeError(refusalMessage('true although another value was there'))
+        throw new TypeError(wrongResultMessage('true although another value was there'))
     } catch (error) {
       const message = `${failingMessage} The last error: ${reasonOf(error)}`
       this.isFailing = true
@@ -202,7 +200,7 @@ export function quickHash(text: string): number {
   return (hash ^ (hash >>> 13)) >>> 0
 }
 
-/** For keys: 256 bits, of which a part is enough. */
+/** A hash that stands for a text in a key. A part of its 256 bits is enough. */
 export function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url')
 }
@@ -218,7 +216,7 @@ const keyMessage = (verb: string, name: string, reason: string) =>
   `The store cannot ${verb} "${name}", and works otherwise. Repair the key or delete it. The last error: ${reason}`
 const unreadableMessage = (name: string) =>
   `What the store holds under "${name}" cannot be read: it is damaged. It counts as missing and is written anew.`
-const refusalMessage = (returned: string) =>
+const wrongResultMessage = (returned: string) =>
   `The store's \`compareAndSet\` returned ${returned}. It must return true if it wrote the value, and false if another ` +
   'one was there (docs/stores.md, Your own). Correct the store: until then nothing is sent.'
 const unwrittenMessage =

@@ -12,7 +12,7 @@ import type { User, Users } from './users.js'
 /** If the requests of this many different users fail in a row, or of all, it is an outage. */
 const usersOfAnOutage = 3
 
-/** Tells everything that the keeper is doing to stop. */
+/** Stops everything that the keeper is doing. */
 export class StopSignal {
   /** No request is sent after it. */
   isStopped = false
@@ -33,7 +33,7 @@ export interface Obstacle {
 interface Outage {
   readonly error: unknown
   readonly failures: number
-  /** A request that was sent before says nothing new. */
+  /** When the last failure was counted. The failure of a request that was sent before says nothing new. */
   readonly failedSince: number
   /** When the next request may be sent. */
   readonly nextFrom: number
@@ -41,7 +41,8 @@ interface Outage {
 
 export class Limiter {
   readonly #waiting: (() => void)[] = []
-  readonly #failedInARow = new Set<string>()
+  /** The users whose requests have failed since the last success. */
+  readonly #failedUsers = new Set<string>()
   outage: Outage | undefined
   #inFlight = 0
   /** When the next request may leave. */
@@ -59,14 +60,15 @@ export class Limiter {
   /**
    * What prevents requests now. In an outage one request at a time tests the service.
    *
-   * @param own - how many requests in flight are the caller's, who may send that test. Default: the caller sends none
+   * @param ownInFlight - how many requests of the caller are in flight: the caller may send that test if there are no others.
+   * Default: the caller sends nothing
    */
-  obstacle(stopSignal: StopSignal, own?: number): Obstacle | undefined {
+  obstacle(stopSignal: StopSignal, ownInFlight?: number): Obstacle | undefined {
     if (stopSignal.isStopped) return prevented(new Error(stoppedMessage), lookMs, true)
     if (this.store.isFailing) return prevented(new Error(storeMessage), 0)
     if (this.configuration.isSuperseded) return prevented(new Error(supersededMessage), lookMs, true)
     const { outage } = this
-    if (outage === undefined || (this.#inFlight === own && now() >= outage.nextFrom)) return undefined
+    if (outage === undefined || (this.#inFlight === ownInFlight && now() >= outage.nextFrom)) return undefined
     const error = new Error(outageMessage, { cause: outage.error })
     return prevented(error, Math.max(1_000, outage.nextFrom - now()))
   }
@@ -98,7 +100,7 @@ export class Limiter {
   }
 
   succeeded(): void {
-    this.#failedInARow.clear()
+    this.#failedUsers.clear()
     this.outage = undefined
     this.problems.resolve('CREDENTIALS')
     this.problems.resolve('SERVICE')
@@ -110,8 +112,8 @@ export class Limiter {
     if (this.outage === undefined) {
       // Refused again: the user is the reason, not an outage.
       if (kind === 'refused' && user.failures > 0) return
-      this.#failedInARow.add(user.username)
-      if (this.#failedInARow.size < Math.min(usersOfAnOutage, this.users.all.size)) return
+      this.#failedUsers.add(user.username)
+      if (this.#failedUsers.size < Math.min(usersOfAnOutage, this.users.all.size)) return
     } else if (sentSince < this.outage.failedSince) return
     const failures = (this.outage?.failures ?? 0) + 1
     const nextFrom = now() + retryWaitMs(failures, retryAfterMs)

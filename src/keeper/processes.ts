@@ -15,7 +15,7 @@ type Stored = z.output<typeof storedSchema>
 /** A process whose number has not changed for this long is dead. */
 const lifeMs = 90_000
 /** If two looks are further apart, a process may have counted up and died in between. */
-const longestBlinkMs = 30_000
+const longestPauseMs = 30_000
 
 export class Processes {
   readonly #id = (Math.random() * 2 ** 53).toString(36)
@@ -75,7 +75,7 @@ export class Processes {
 
   #see(stored: Stored, generation: number): void {
     // While the store was down, the others could not count: their silence proves nothing.
-    if (now() - this.#lookedSince > longestBlinkMs) this.noteNewer()
+    if (now() - this.#lookedSince > longestPauseMs) this.noteNewer()
     this.#lookedSince = now()
     for (const id of this.#others.keys()) if (stored[id] === undefined) this.#others.delete(id)
     for (const [id, seen] of Object.entries(stored)) {

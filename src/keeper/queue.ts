@@ -44,7 +44,7 @@ export class Queue {
   readonly #sweeps = new Set<Sweep>()
   /** How many users are reconciled now. */
   #inFlight = 0
-  /** The users who were due at the last look; the next one is last. */
+  /** The users who were due when it was last collected. The next one stands last. */
   #batch: User[] = []
   #isWatching = false
   #stopSignal = new StopSignal()
@@ -134,7 +134,7 @@ export class Queue {
 
   /** Reads configuration and roster. @returns the failure of the store that has lasted too long */
   async #prepare(wantsNone: boolean, stopSignal: StopSignal): Promise<StoreFailure | undefined> {
-    const patientUntil = now() + sweepPatienceMs
+    const failsFrom = now() + sweepPatienceMs
     while (!stopSignal.isStopped) {
       try {
         await this.#synchronize()
@@ -142,7 +142,7 @@ export class Queue {
         return undefined
       } catch (error) {
         if (!(error instanceof StoreFailure)) throw error
-        if (now() >= patientUntil) return error
+        if (now() >= failsFrom) return error
         await delay(1_000)
       }
     }
@@ -171,7 +171,7 @@ export class Queue {
     this.#tickedBeforeAt = this.#tickedAt
     this.#tickedAt = Date.now()
     if (this.#hasJustWoken()) this.users.markAllDue(now())
-    this.#lookAround()
+    this.#readWhatIsDue()
     this.#advance()
   }
 
@@ -186,8 +186,8 @@ export class Queue {
     this.#endBlockedSweeps()
   }
 
-  /** Tests a store that fails; otherwise looks at the configuration and the other processes, and reads the roster. */
-  #lookAround(): void {
+  /** Tests a store that fails. Otherwise reads the configuration, the other processes and the roster, if they are due. */
+  #readWhatIsDue(): void {
     const { limiter, roster, store } = this
     if (store.isFailing) {
       if (now() < this.#storeDueFrom) return
@@ -224,7 +224,7 @@ export class Queue {
     return work.finally(() => this.#working.delete(work))
   }
 
-  /** Users without a subscription come first, then those of this process: the last of the batch is taken first. */
+  /** Users without a subscription are next, then those whom this process is first for. */
   #collect(): void {
     const ranks: User[][] = [[], [], [], []]
     for (const user of this.users.all.values()) {
@@ -237,8 +237,8 @@ export class Queue {
 
   #beginDue(): void {
     const { limiter } = this
-    const room = () => (limiter.outage === undefined ? usersPerRequest * this.options.concurrency : 1)
-    while (this.#timer && limiter.obstacle(this.#stopSignal, 0) === undefined && this.#inFlight < room()) {
+    const limit = () => (limiter.outage === undefined ? usersPerRequest * this.options.concurrency : 1)
+    while (this.#timer && limiter.obstacle(this.#stopSignal, 0) === undefined && this.#inFlight < limit()) {
       const user = this.#next()
       if (user === undefined) return
       this.#inBackground(() => this.#work(user))

@@ -7,7 +7,7 @@ import { StoreFailure } from './keeper-store.js'
 import type { Limiter, Obstacle, StopSignal } from './limiter.js'
 import type { ResolvedOptions } from './options.js'
 import type { Reporter } from './reporter.js'
-import { type Failure, isFailure, type Routes, sendRequest } from './request.js'
+import { type Failure, isFailure, type KnownRoutes, sendRequest } from './request.js'
 import { type Answered, apply } from './rules/apply.js'
 import { type Conclusion, decide, type Facts, type Findings, type PlannedRequest } from './rules/decide.js'
 import { absorb, assumeEffect, newRecord, restoreLeftMs, type UserRecord, union } from './rules/record.js'
@@ -64,7 +64,7 @@ export class Reconciliation {
     private readonly options: ResolvedOptions,
     private readonly configuration: Configuration,
     private readonly users: Users,
-    private readonly routes: Routes,
+    private readonly routes: KnownRoutes,
     private readonly limiter: Limiter,
     private readonly reporter: Reporter,
     private readonly user: User,

@@ -58,10 +58,10 @@ export async function sendRequest(
   signal: AbortSignal,
 ): Promise<Reply | Failure> {
   // The keeper itself repeats requests, so that no request leaves long after its claim.
-  const once = { retry: false, timeoutMs: requestTimeoutMs, signal } as const
+  const options = { retry: false, timeoutMs: requestTimeoutMs, signal } as const
   const send = async (): Promise<Reply> => {
-    if (request.kind === 'unsubscribe') await client.unsubscribe(request.id, once)
-    else if (request.kind === 'update') await client.updateSubscriptionParameters(request.id, values, once)
+    if (request.kind === 'unsubscribe') await client.unsubscribe(request.id, options)
+    else if (request.kind === 'update') await client.updateSubscriptionParameters(request.id, values, options)
     else {
       const input = {
         ...values,
@@ -70,7 +70,7 @@ export async function sendRequest(
         callbackUrl: callbackUrlOf(request.spec),
         ...(request.kind === 'recreate' && { recreateIfExists: true }),
       }
-      const result = await client.tryCreateSubscription(input, once)
+      const result = await client.tryCreateSubscription(input, options)
       return result.created ? { kind: 'created', id: result.subscriptionId } : { kind: 'conflict' }
     }
     return { kind: 'ok' }
@@ -115,7 +115,7 @@ function failureKindOf(error: unknown): Failure['kind'] {
 }
 
 /** Which of the routes that the interface leaves open work, as far as this process knows: update and unsubscribe. */
-export class Routes {
+export class KnownRoutes {
   readonly #confirmed = new Set<Operation>()
   /** Wrong routes, and when each may be tried again. */
   readonly #wrong = new Map<Operation, number>()

@@ -8,12 +8,12 @@ import type { User, Users } from './users.js'
 
 /** How long the function of the roster may take. */
 const rosterTimeoutMs = 30_000
-/** With at most this many users, a roster that lacks some is plausible. */
-const guardedFrom = 10
+/** A roster of at most this many users may lack any of them. */
+const unguardedUsers = 10
 
 export class RosterReader {
   #lastReading: Promise<unknown> = Promise.resolve()
-  /** The reading that waits for the last one: everyone who asks meanwhile shares it. */
+  /** The reading that waits for the last one to end. Calls meanwhile share it. */
   #nextReading: Promise<void> | undefined
   /** When the last reading began, and when the next one is due. */
   #readSince = longAgo
@@ -126,7 +126,7 @@ export class RosterReader {
     this.#sizes = this.#sizes.filter(({ since }) => now() - since < day)
     const largest = Math.max(keptCount, ...this.#sizes.map(({ size }) => size))
     const shrunkBy = Math.max(lackingCount, largest - listed.size)
-    const isSmall = lackingCount === 0 || largest <= guardedFrom || shrunkBy <= maxRemovedShare * largest
+    const isSmall = lackingCount === 0 || largest <= unguardedUsers || shrunkBy <= maxRemovedShare * largest
     if (listed.size > 0 && isSmall) {
       this.#sizes.push({ since: now(), size: listed.size })
       this.problems.resolve('ROSTER')

@@ -15,7 +15,7 @@ import { Processes } from './processes.js'
 import { Queue } from './queue.js'
 import { Reconciliation } from './reconcile.js'
 import { Reporter } from './reporter.js'
-import { Routes } from './request.js'
+import { KnownRoutes } from './request.js'
 import { RosterReader } from './roster.js'
 import { absorb } from './rules/record.js'
 import { Sweep } from './sweep.js'
@@ -63,7 +63,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
     const configuration = new Configuration(all, store, processes, users, problems)
     const limiter = new Limiter(all, store, processes, users, configuration, problems)
     const roster = new RosterReader(all, index, users, problems)
-    const routes = new Routes(problems)
+    const routes = new KnownRoutes(problems)
     const reconcile = (user: User, stopSignal: StopSignal) =>
       new Reconciliation(all, configuration, users, routes, limiter, reporter, user, stopSignal).reconcile()
     this.#options = all

@@ -10,8 +10,8 @@ export class Sweep {
   readonly failed: SweepReport['failed'][number][] = []
   /** Resolves when the sweep waits for no user. */
   readonly ended: Promise<void>
-  /** The users that the sweep waits for. After a first attempt: its error, and how long the sweep still waits. */
-  readonly #open = new Map<User, { readonly error: unknown; readonly patientUntil: number } | undefined>()
+  /** The users that the sweep waits for. After a first attempt: its error, and from when on the user counts as failed. */
+  readonly #open = new Map<User, { readonly error: unknown; readonly failsFrom: number } | undefined>()
   #total = 0
   /** Since when something prevents every request. */
   #blockedSince = Number.POSITIVE_INFINITY
@@ -69,15 +69,15 @@ export class Sweep {
   #wait(user: User, { error, kind }: Ending): void {
     const known = this.#open.get(user)
     const patienceMs = user.record?.claim === undefined ? sweepPatienceMs : claimPatienceMs
-    const patientUntil = known?.patientUntil ?? now() + patienceMs
+    const failsFrom = known?.failsFrom ?? now() + patienceMs
     // The error of an earlier attempt says more than what prevents the next one.
     const reason = kind === 'prevented' && known ? known.error : error
-    this.#open.set(user, { error: reason, patientUntil })
-    if (!passing.includes(kind) || user.dueFrom > patientUntil) this.#fail(user, reason)
+    this.#open.set(user, { error: reason, failsFrom })
+    if (!temporary.includes(kind) || user.dueFrom > failsFrom) this.#fail(user, reason)
   }
 
   #fail(user: User, error: unknown): void {
-    // Who left the roster, and whose record was not read, may be subscribed.
+    // A user who left the roster may still be subscribed if the record was not read.
     const isNothingLeft = !user.isWanted && user.record === undefined && user.readSince > longAgo
     if (!isNothingLeft) this.failed.push({ username: user.username, error })
     this.#close(user, false)
@@ -95,4 +95,4 @@ export class Sweep {
 }
 
 /** After another ending, an attempt a moment later would end in the same way. */
-const passing: readonly Ending['kind'][] = ['prevented', 'unavailable', 'credentials']
+const temporary: readonly Ending['kind'][] = ['prevented', 'unavailable', 'credentials']

@@ -13,8 +13,8 @@ import { day, deliveryLagMs, jitter, longAgo, minute, now, restoreWaitMs, withPa
 /** Another process has written the record first. */
 export class Collision extends Error {}
 
-/** A delivery this soon after the last one is ignored: then it takes less than 100 ns. */
-const aMomentMs = 1_000
+/** How long further deliveries are ignored after one: each of them then takes less than 100 ns. */
+const ignoredForMs = 1_000
 /** An unknown subscription is forgotten after this time without a delivery. */
 const unknownMemoryMs = 60 * minute
 /** The most unknown ids that are remembered: more ids are forged. */
@@ -142,7 +142,7 @@ export class Users {
   async read(user: KnownUser): Promise<UserRecord | undefined> {
     const known = user.record
     const { text, value: stored } = await this.#get(user.username)
-    // The own write whose answer was lost: its request was never sent, so that the claim is void.
+    // A write of this process whose answer was lost: the claimed request was never sent.
     const wasWritten = text !== undefined && text === user.unanswered
     if (wasWritten) this.problems.resolve('STORE', `write ${user.key}`)
     const value = stored && wasWritten ? { ...stored, claim: undefined } : stored
@@ -257,7 +257,7 @@ export class Users {
       return
     }
     const at = Date.now()
-    if (user.delivery?.id === id && Math.abs(at - user.delivery.at) < aMomentMs) return
+    if (user.delivery?.id === id && Math.abs(at - user.delivery.at) < ignoredForMs) return
     user.delivery = { id, at }
     this.#noteProofTime(user, now() - deliveryLagMs, 0)
     this.problems.removeUser(user.username, ['RECEIVER_SUSPECTED'])
@@ -284,8 +284,9 @@ export class Users {
   }
 
   /**
-   * Moves the last proof forward, and the next one. The user is due earlier in the process that is to be the first to prove the user,
-   * and later in the others. @param spread - 0: at the same time in all
+   * Notes a later proof, and when the next one is due: earlier in the process that is first for the user, later in the others.
+   *
+   * @param spread - 0: due at the same time in all processes
    */
   #noteProofTime(user: KnownUser, since: number, spread = jitter): void {
     if (since <= user.proofSince) return
