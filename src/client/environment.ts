@@ -3,7 +3,7 @@ import type { Auth } from '../auth/authorizer.js'
 import { ConfigurationError, type Issue } from '../errors.js'
 import { certificatesIn } from '../shared/certificates.js'
 import { spellingProblem } from '../shared/given.js'
-import { fieldsOfRoute, type Operation, type Route, routeSchema, routeSpelling } from '../shared/routes.js'
+import { fieldsOfRoute, type Route, type RouteName, routeSchema, routeSpelling } from '../shared/routes.js'
 import { messageOf } from '../shared/text.js'
 import { configurationError, formatIssues, issuesOf, ownMessages } from '../shared/validation.js'
 import type { NotificationClientOptions } from './options.js'
@@ -34,8 +34,8 @@ const variables: Readonly<Record<string, readonly [option: string, missing?: str
 }
 
 /** The variable of a route, written as {@link routeSpelling}. */
-export function routeVariable(operation: Operation): string {
-  return `NOTIFICATION_${operation.toUpperCase()}_ROUTE`
+export function routeVariable(name: RouteName): string {
+  return `NOTIFICATION_${name.toUpperCase()}_ROUTE`
 }
 
 /** Whether the environment has a user name or a password, instead of client credentials. */
@@ -111,11 +111,11 @@ function authOf(env: Environment): Auth {
 }
 
 /** @param problems - gets one more if the text is no route */
-function routeOf(operation: Operation, env: Environment, problems: Issue[]): Route | undefined {
-  const variable = routeVariable(operation)
+function routeOf(name: RouteName, env: Environment, problems: Issue[]): Route | undefined {
+  const variable = routeVariable(name)
   const text = env[variable]
   if (!text) return undefined
-  const result = routeSchema(operation).safeParse(fieldsOfRoute(text), ownMessages)
+  const result = routeSchema(name).safeParse(fieldsOfRoute(text), ownMessages)
   if (result.success) return result.data
   const message = `must be written ${routeSpelling}: ${formatIssues(issuesOf(result.error))}`
   problems.push({ path: [variable], message })

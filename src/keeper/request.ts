@@ -8,7 +8,7 @@ import {
   SubscriptionNotFoundError,
   TokenRequestError,
 } from '../errors.js'
-import type { Operation } from '../shared/routes.js'
+import type { RouteName } from '../shared/routes.js'
 import {
   isAboutCredentials,
   isBusy,
@@ -116,29 +116,29 @@ function failureKindOf(error: unknown): Failure['kind'] {
 
 /** Which of the routes that the interface leaves open work, as far as this process knows: update and unsubscribe. */
 export class KnownRoutes {
-  readonly #confirmed = new Set<Operation>()
+  readonly #confirmed = new Set<RouteName>()
   /** Wrong routes, and when each may be tried again. */
-  readonly #wrong = new Map<Operation, number>()
+  readonly #wrong = new Map<RouteName, number>()
   /** The users who test unconfirmed routes. */
-  readonly #testers = new Map<Operation, string>()
+  readonly #testers = new Map<RouteName, string>()
   /** Users who wait for those tests. */
   readonly #waiting: (() => void)[] = []
 
   constructor(private readonly problems: Problems) {}
 
-  isConfirmed(route: Operation): boolean {
+  isConfirmed(route: RouteName): boolean {
     return this.#confirmed.has(route) && !this.#wrong.has(route)
   }
 
   /** Whether the route may be tried: it is not known to be wrong, or was not tried for a while. */
-  mayTry(route: Operation, isIdKnown = true): boolean {
+  mayTry(route: RouteName, isIdKnown = true): boolean {
     const againFrom = this.#wrong.get(route)
     // To learn an unknown id, the subscription would be replaced, and then the route may still be wrong.
     return againFrom === undefined || (isIdKnown && now() >= againFrom)
   }
 
   /** One user at a time tests an unconfirmed route; the others wait. {@link end} must follow. @returns whether this user waited */
-  async begin(route: Operation, username: string): Promise<boolean> {
+  async begin(route: RouteName, username: string): Promise<boolean> {
     let hasWaited = false
     for (; this.mayTry(route) && !this.isConfirmed(route); hasWaited = true) {
       const tester = this.#testers.get(route) ?? username
@@ -163,20 +163,20 @@ export class KnownRoutes {
     for (const resume of this.#waiting.splice(0)) resume()
   }
 
-  confirm(route: Operation): void {
+  confirm(route: RouteName): void {
     this.#confirmed.add(route)
     this.#wake()
     if (this.#wrong.delete(route) && this.#wrong.size === 0) this.problems.resolve('ROUTES')
   }
 
-  refute(route: Operation, error: unknown): void {
+  refute(route: RouteName, error: unknown): void {
     this.#wrong.set(route, now() + brokenAnswerMs)
     this.#wake()
     this.problems.begin('ROUTES', routesMessage([...this.#wrong.keys()], error), { error })
   }
 }
 
-function routesMessage(routes: readonly Operation[], error: unknown): string {
+function routesMessage(routes: readonly RouteName[], error: unknown): string {
   const settings = routes.map((route) => `\`routes.${route}\``).join(' and ')
   const refusal =
     error instanceof ApiError && error.url ? `${error.url} answered ${error.status}` : messageOf(error)

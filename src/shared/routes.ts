@@ -31,9 +31,7 @@ export interface Route {
   readonly idField?: string | undefined
 }
 
-/**
- * The operations whose method and path may differ: those marked † in docs/service.md, Endpoints.
- */
+/** The operations whose method and path may differ: those marked † in docs/service.md, Endpoints. */
 export interface Routes {
   /** How a subscription is ended. Default: `DELETE /api/subscriptions/{subscriptionId}`. */
   readonly unsubscribe?: Route | undefined
@@ -43,15 +41,15 @@ export interface Routes {
 
 export type ResolvedRoute = ReturnType<typeof resolvedRoute>
 
-export type Operation = keyof Routes
+export type RouteName = keyof Routes
 
 /** In a path, the place of the id. */
 export const idPlace = '{subscriptionId}'
 
 /** @param route - valid by {@link routeSchema} */
-export function resolvedRoute(operation: Operation, route: Route = {}) {
-  const usual = endpoints[operation]
-  const { idField, method = usual.method, path = usual.path } = route
+export function resolvedRoute(name: RouteName, route: Route = {}) {
+  const documented = endpoints[name]
+  const { idField, method = documented.method, path = documented.path } = route
   return { method, path, idField }
 }
 
@@ -62,7 +60,7 @@ export function routesSchema() {
   })
 }
 
-export function routeSchema(operation: Operation): z.ZodType<Route> {
+export function routeSchema(name: RouteName): z.ZodType<Route> {
   return z
     .strictObject({
       method: z.enum(methods, `must be ${methods.join(', ')}, in capital letters`).optional(),
@@ -80,7 +78,7 @@ export function routeSchema(operation: Operation): z.ZodType<Route> {
     })
     .refine(
       (route) => {
-        const { idField, path } = resolvedRoute(operation, route)
+        const { idField, path } = resolvedRoute(name, route)
         return path.split(idPlace).length - 1 === (idField === undefined ? 1 : 0)
       },
       {

@@ -15,7 +15,7 @@ import {
 import { type Answer, unusableAnswer } from '../http/answer.js'
 import { intermediaryAdvice } from '../http/intermediary.js'
 import { isPage, reasonIn } from '../http/reason.js'
-import type { Operation } from '../shared/routes.js'
+import type { RouteName } from '../shared/routes.js'
 import {
   isAbsent,
   isBusy,
@@ -65,7 +65,7 @@ export function mayHaveTakenEffect(error: unknown): boolean {
 export function refusedChange(
   answer: Answer,
   change: {
-    readonly operation: Operation
+    readonly operation: RouteName
     readonly subscriptionId: number
     /** As a 404 or 410 would have it, in {@link SubscriptionNotFoundError}. */
     readonly provesEnded: boolean

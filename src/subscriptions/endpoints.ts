@@ -5,7 +5,7 @@ import { type Address, addressBelow, type UnauthorizedRequest } from '../http/ex
 import type { Call } from '../http/send.js'
 import { loopbackCallbackProblem, withoutQuery } from '../shared/addresses.js'
 import { gatewayKeys } from '../shared/redact.js'
-import { endpoints, idPlace, type Operation, type Routes, resolvedRoute } from '../shared/routes.js'
+import { endpoints, idPlace, type RouteName, type Routes, resolvedRoute } from '../shared/routes.js'
 import { isBusy, isConflict, isNotFound, isSuccess, provesCreate } from '../shared/statuses.js'
 import { numericId } from '../shared/validation.js'
 import {
@@ -57,7 +57,7 @@ export class SubscriptionEndpoints {
   readonly #createAddress: Address
   readonly #gatewayKeys: readonly string[]
   /** Operations whose route has answered 2xx: only then a 404 proves that the subscription has ended. */
-  readonly #confirmed = new Set<Operation>()
+  readonly #confirmed = new Set<RouteName>()
 
   /** @param headers - sent with every request, for a gateway in front of the service */
   constructor(
@@ -142,7 +142,7 @@ export class SubscriptionEndpoints {
 
   async #change(
     call: Call,
-    operation: Operation,
+    operation: RouteName,
     subscriptionId: number,
     values: UpdateSubscriptionParametersInput,
   ): Promise<void> {

@@ -1,5 +1,5 @@
 /** What a reply of the service means for the record and the routes. A pure rule. */
-import type { Operation } from '../../shared/routes.js'
+import type { RouteName } from '../../shared/routes.js'
 import type { KeeperGap } from '../types.js'
 import { type Facts, type Findings, hasFormerNames, type PlannedRequest } from './decide.js'
 import { nextCount, type UserRecord, union } from './record.js'
@@ -37,9 +37,9 @@ export interface Applied {
   /** An interval in which notifications may have been lost: the user was restored. */
   readonly gap?: KeeperGap
   /** The route that works. */
-  readonly confirms?: Operation
+  readonly confirms?: RouteName
   /** The route that is wrong. */
-  readonly refutes?: Operation
+  readonly refutes?: RouteName
   /** Whether the service refuses a request for a subscription that exists. */
   readonly isRefused?: boolean
 }
@@ -70,7 +70,7 @@ function applyCreate(record: UserRecord, answered: AnsweredCreate): Applied {
   }
 }
 
-function applyById(record: UserRecord, kind: Operation, answered: Answered): Applied {
+function applyById(record: UserRecord, kind: RouteName, answered: Answered): Applied {
   const { facts, findings, reply, sentAt } = answered
   switch (reply.kind) {
     case 'ok': {

@@ -1,5 +1,5 @@
 /** What to do next for one user. A pure rule: every step may be repeated at any time. */
-import type { Operation } from '../../shared/routes.js'
+import type { RouteName } from '../../shared/routes.js'
 import { day } from '../timing.js'
 import { restoreLeftMs, type Spec, type UserRecord } from './record.js'
 
@@ -21,7 +21,7 @@ export interface Findings {
   /** A create of the wanted spec was answered 409 or unreadably: a subscription exists. */
   readonly isTaken?: boolean
   /** The kind of a request with an id that was refused, or answered 404 on an unconfirmed route. */
-  readonly inconclusive?: Operation | undefined
+  readonly inconclusive?: RouteName | undefined
   /** Whether that request was refused. */
   readonly isRefused?: boolean
   /** The service gave the recorded id in this reconciliation. */
