@@ -10,8 +10,8 @@ import { type Authorization, type Authorizer, type Call, type CallSettings, with
 import { gatewayKeys } from '../shared/redact.js'
 import { endpoints } from '../shared/routes.js'
 import {
-  isAbsent,
   isBusy,
+  isNotFound,
   isOk,
   isOutcomeOpen,
   isRedirect,
@@ -283,7 +283,7 @@ function advice(
       `also try ${encodedCredentials} or ${credentialsInBody}.`
     )
   }
-  if (isAbsent(status)) return `Check ${authUrl} and ${domain}: there is no token endpoint at this address.`
+  if (isNotFound(status)) return `Check ${authUrl} and ${domain}: there is no token endpoint at this address.`
   if (isBusy(status) || isOutcomeOpen(status) || isTokenRefused(status)) {
     return 'The server is busy or unavailable: try again later.'
   }

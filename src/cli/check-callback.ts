@@ -13,8 +13,8 @@ import { redirectTarget } from '../shared/addresses.js'
 import { redact } from '../shared/redact.js'
 import {
   isAboutCredentials,
-  isAbsent,
   isBodyRefused,
+  isNotFound,
   isRedirect,
   isSuccess,
   isWrongMethod,
@@ -143,7 +143,7 @@ function verdictOn(
       'Put the route before the body parser (docs/receiver.md): three such answers in a row end a subscription',
     )
   }
-  if (isAbsent(status) || isWrongMethod(status)) {
+  if (isNotFound(status) || isWrongMethod(status)) {
     throw new Finding(`${answered}: there is no route for POST`, 'Check path and method of the route')
   }
   throw new Finding(

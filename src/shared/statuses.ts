@@ -26,7 +26,7 @@ export const isOk = oneOf(200)
 
 /**
  * Only the service answers so, and it has created something: pages of a login or a proxy have other statuses, such as 200.
- * It stays 201 whatever the service answers.
+ * With 200 here, such a page would become a subscription.
  */
 export const provesCreate = oneOf(201)
 
@@ -50,9 +50,7 @@ const temporaryErrors = ['temporarily_unavailable', 'server_error', 'internal_fa
 export const isTokenRefused = (status: number, error = '') =>
   oneOf(400, 401, 403)(status) && !temporaryErrors.includes(error)
 
-export const isAbsent = oneOf(404)
-
-/** The subscription may not exist. From any server it may mean an unknown path. */
+/** There is no such subscription, or nothing at this path. */
 export const isNotFound = oneOf(404, 410)
 
 export const isWrongMethod = oneOf(405)

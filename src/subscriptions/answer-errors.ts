@@ -17,7 +17,6 @@ import { intermediaryAdvice } from '../http/intermediary.js'
 import { isPage, reasonIn } from '../http/reason.js'
 import type { RouteName } from '../shared/routes.js'
 import {
-  isAbsent,
   isBusy,
   isForbidden,
   isNoRoute,
@@ -138,7 +137,7 @@ function adviceAfter(
       return `It does not accept the credentials: check ${auth}, and that access was activated.`
     }
     if (isForbidden(status)) return 'It does not permit this: ask the operator of the service for access.'
-    if (isAbsent(status)) return `Check ${baseUrl}: there is no subscription service at this address.`
+    if (isNotFound(status)) return `Check ${baseUrl}: there is no subscription service at this address.`
     if (isBusy(status)) return `It is busy: try again ${when}.`
     if (isOutcomeOpen(status)) return 'It failed: try again later.'
     if (isServerError(status)) {
