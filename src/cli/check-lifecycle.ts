@@ -5,10 +5,11 @@ import type { NotificationClient } from '../client/notification-client.js'
 import type { CallOptions } from '../client/options.js'
 import { NotificationError } from '../errors.js'
 import { endpoints } from '../shared/routes.js'
-import { messageOf } from '../shared/text.js'
+import { messageIn } from '../shared/words.js'
 import { mayHaveTakenEffect } from '../subscriptions/answer-errors.js'
 import type { CreateSubscriptionInput } from '../subscriptions/schemas.js'
 import { Finding, type Steps } from './step-report.js'
+import { inCheck } from './words.js'
 
 const { success } = endpoints.create
 
@@ -24,66 +25,57 @@ export async function checkLifecycle(
 ): Promise<void> {
   // Random, so that no other subscription conflicts or is replaced.
   const mark = `check=${randomBytes(4).toString('hex')}`
-  const input = {
+  const input: CreateSubscriptionInput = {
     notificationTypes: ['behavioral'],
     usernames: [username],
     callbackUrl: `${callbackUrl}${callbackUrl.includes('?') ? '&' : '?'}${mark}`,
     parameters,
-  } satisfies CreateSubscriptionInput
-  const again = { ...input, recreateIfExists: true }
-  const overlap = {
-    ...again,
-    notificationTypes: ['behavioral', 'call-score'],
-  } satisfies CreateSubscriptionInput
+  }
+  const again: CreateSubscriptionInput = { ...input, recreateIfExists: true }
+  const overlap: CreateSubscriptionInput = { ...again, notificationTypes: ['behavioral', 'call-score'] }
   let id = 0
   let status = 0
+  let mayExist = false
   const options: CallOptions = {
     signal,
     onResponse(response) {
       status = response.status
     },
   }
-  let mayExist = false
 
-  const create = async (wanted: CreateSubscriptionInput) => {
-    try {
-      const result = await client.tryCreateSubscription(wanted, options)
-      if (result.created) id = result.subscriptionId
-      mayExist = true
-      return result.created
-    } catch (error) {
+  const create = async (
+    wanted: CreateSubscriptionInput,
+    documented: 'conflict' | 'success',
+  ): Promise<string> => {
+    const before = id
+    const result = await client.tryCreateSubscription(wanted, options).catch((error) => {
       mayExist ||= mayHaveTakenEffect(error)
       throw error
-    }
+    })
+    mayExist = true
+    if (result.created) id = result.subscriptionId
+    const isNew = result.created && id !== before && status === success
+    if (documented === 'success' ? isNew : !result.created) return `answered ${status}, as documented`
+    const expected = documented === 'success' ? `${success} with a new subscription` : '409'
+    const next = 'The client relies on the documented answer: ask the operator of the service'
+    throw new Finding(`answered ${status}, and ${expected} is documented`, next)
   }
-  const conflict = (created: boolean) => must(!created, `${status}, and 409 is documented`, '409')
   const calls: Readonly<Record<string, () => Promise<string>>> = {
-    Create: async () =>
-      must(
-        (await create(input)) && status === success,
-        `${status}, and ${success} is documented`,
-        `${success} with subscription ${id}`,
-      ),
-    Duplicate: async () => conflict(await create(input)),
-    'Overlap with recreateIfExists': async () => conflict(await create(overlap)),
-    async Recreate() {
-      const replaced = id
-      const isNew = (await create(again)) && id !== replaced && status === success
-      return must(
-        isNew,
-        `${status}, and ${success} with a new subscription is documented`,
-        `${success} with subscription ${id}`,
-      )
-    },
+    Create: () => create(input, 'success'),
+    Duplicate: () => create(input, 'conflict'),
+    'Overlap with recreateIfExists': () => create(overlap, 'conflict'),
+    Recreate: () => create(again, 'success'),
     async Update() {
-      await client.updateSubscriptionParameters(id, { parameters: { check: 'updated' } }, { signal })
+      await client.updateSubscriptionParameters(id, { parameters: { check: 'updated' } }, options)
       return 'answered as documented'
     },
     async Unsubscribe() {
-      await client.unsubscribe(id, { signal })
+      await client.unsubscribe(id, options)
       // A route that answers 2xx to everything ends nothing.
-      if (await create(input)) return 'answered as documented: the same subscription can be created again'
-      throw new Finding('answered success, but creating it again is a 409: it exists', otherRoute)
+      const { created } = await client.tryCreateSubscription(input, options)
+      if (created) return 'answered as documented: the same subscription can be created again'
+      const next = `The service may have another route for this: set ${routeVariable('unsubscribe')}`
+      throw new Finding('answered success, but creating it again is a 409: it exists', next)
     },
   }
   for (const [name, call] of Object.entries(calls)) {
@@ -100,18 +92,12 @@ export async function checkLifecycle(
       await client.unsubscribe(id, patiently)
       return 'every subscription of this check was unsubscribed'
     } catch (error) {
-      const left = `subscription ${id} may be left, whose callback URL ends with ${mark}`
-      throw new Finding(`${left} (${messageOf(error)})`, `Unsubscribe it. ${otherRoute}`)
+      if (!(error instanceof NotificationError)) throw error
+      const left = `subscription ${id || 'without a known ID'} may be left, whose callback URL ends with ${mark}`
+      const next = id ? `End it: npx --no notification-subscriber unsubscribe ${id}` : undefined
+      throw new Finding(`${left}. ${messageIn(inCheck, error)}`, next)
     }
   })
-}
-
-const otherRoute = `The service may have another route for this: set ${routeVariable('unsubscribe')}`
-
-function must(holds: boolean, otherwise: string, outcome: string): string {
-  if (holds) return `answered ${outcome}, as documented`
-  const next = 'The client relies on the documented answer: ask the operator of the service'
-  throw new Finding(`answered ${otherwise}`, next)
 }
 
 function throwAbout(error: unknown, signal: AbortSignal): never {

@@ -2,7 +2,7 @@
 import { NotificationError } from '../errors.js'
 import { messageIn } from '../shared/words.js'
 import type { Terminal } from './terminal.js'
-import { onCommandLine } from './words.js'
+import { inCheck } from './words.js'
 
 /** A step did not pass. `unknown`: this check cannot prove it. */
 export class Finding extends Error {
@@ -38,7 +38,7 @@ export class Steps {
       }
       if (!(error instanceof NotificationError)) throw error
       // The message says what to do.
-      this.#print('failed', name, messageIn(onCommandLine, error))
+      this.#print('failed', name, messageIn(inCheck, error))
       return false
     }
   }

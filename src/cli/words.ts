@@ -19,3 +19,9 @@ export const onCommandLine: View = {
   orMoreTime: '',
   orShorterWaits: '',
 }
+
+/** `check` has no flag for it: its clean-up does it. */
+export const inCheck: View = {
+  ...onCommandLine,
+  recreateIfExists: 'recreateIfExists=true (as the clean-up does)',
+}

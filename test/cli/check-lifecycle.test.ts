@@ -34,6 +34,7 @@ const otherwise: readonly [
 ][] = [
   ['a create is refused', 'create', 2, { status: 400 }],
   ['a create is lost', 'create', 2, { reset: 'after-processing' }],
+  ['a create is answered 503', 'create', 2, { status: 503 }],
   ['a create has no ID', 'create', 2, { malformedBody: bodyMark }],
   ['a duplicate is accepted', 'create', 3, { status: 201, body: '{"subscription_id": 900}' }],
   ['an overlap is accepted', 'create', 4, { status: 201, body: '{"subscription_id": 900}' }],
@@ -68,8 +69,10 @@ test('messages about a service that behaves otherwise: the reviewed page; nothin
   emulator.endSubscription(subscriptionId)
   expect(left?.message).toContain(`subscription ${subscriptionId}`)
   messages['what cannot be ended'] = shown(left)
-    .replace(/subscription \d+/g, 'subscription <ID>')
+    .replace(/(subscription|unsubscribe) \d+/g, '$1 <ID>')
     .replace(/check=\w+/, '<mark>')
+  // A flag of another command.
+  expect(JSON.stringify(messages)).not.toContain('--recreate-if-exists')
   await expectPage('check-lifecycle', messages)
 })
 
