@@ -126,18 +126,18 @@ export function sparseConsoleLogOf(logger: Logger | false | undefined): Log {
 
 /** At most one line a minute for each event and reason, with the number of lines left out (`unreported`). */
 export function sparse(log: Log): Log {
-  const lastLines = new Map<string, { readonly isQuietUntil: number; unreported: number }>()
+  const lastLines = new Map<string, { readonly nextFrom: number; unreported: number }>()
   return (level, fields, message) => {
     // Reasons are sentences of this package: there are few.
     const kind = `${fields.event} ${fields.reason}`
     const last = lastLines.get(kind)
     const now = performance.now()
-    if (last && now < last.isQuietUntil) {
+    if (last && now < last.nextFrom) {
       last.unreported += 1
       return
     }
     const shown = last && last.unreported > 0 ? { ...fields, unreported: last.unreported } : fields
     log(level, shown, `${message} (more within a minute are only counted)`)
-    lastLines.set(kind, { isQuietUntil: now + quietMs, unreported: 0 })
+    lastLines.set(kind, { nextFrom: now + quietMs, unreported: 0 })
   }
 }

@@ -2,7 +2,7 @@
 import type { Auth } from '../auth/authorizer.js'
 import { ConfigurationError, type Issue } from '../errors.js'
 import { certificatesIn } from '../shared/certificates.js'
-import { spellingProblem } from '../shared/given.js'
+import { spellingProblem } from '../shared/mistakes.js'
 import { fieldsOfRoute, type Route, type RouteName, routeSchema, routeSpelling } from '../shared/routes.js'
 import { messageOf } from '../shared/text.js'
 import { configurationError, formatIssues, issuesOf, ownMessages } from '../shared/validation.js'

@@ -12,7 +12,7 @@ import type { ResponseSummary } from '../http/send.js'
 import type { Logger } from '../logger.js'
 import { urlProblem } from '../shared/addresses.js'
 import { certificatesIn } from '../shared/certificates.js'
-import { placeholderProblem } from '../shared/given.js'
+import { placeholderProblem } from '../shared/mistakes.js'
 import { type Routes, routesSchema } from '../shared/routes.js'
 import { thrownBy } from '../shared/text.js'
 import {

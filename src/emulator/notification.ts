@@ -9,7 +9,7 @@ import {
   notificationTypes,
   typeThatBrings,
 } from '../notification-types.js'
-import { didYouMean } from '../shared/given.js'
+import { nearestName } from '../shared/mistakes.js'
 import { invalidRequest, validate } from '../shared/validation.js'
 import { samplePayload } from '../webhooks/sample.js'
 
@@ -54,8 +54,8 @@ export function outgoingNotification(notification: unknown): OutgoingNotificatio
   const { type, username, payload = payloadAbout(type, username), id, time, ver } = valid
   const { category = typeThatBrings(type) } = valid
   if (category === undefined) {
-    const advice = didYouMean(type, Object.values(documentedNotificationTypes).flat(), (name) => name)
-    const message = `is not documented${advice}: such a type needs a category, one of ${notificationTypes.join(', ')}`
+    const nearest = nearestName(type, Object.values(documentedNotificationTypes).flat())
+    const message = `is not documented (the most similar one is ${nearest}): such a type needs a category, one of ${notificationTypes.join(', ')}`
     throw invalid([{ path: ['type'], message }])
   }
   // Written now: a change that the caller makes to the payload later must not reach a callback that waits in the queue.

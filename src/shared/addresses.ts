@@ -1,5 +1,5 @@
 /** Which addresses are accepted, and how errors show them (docs/service.md, Authentication). */
-import { placeholderInAddress } from './given.js'
+import { placeholderInAddress } from './mistakes.js'
 import { excerpt } from './text.js'
 
 export const loopbackHost = /^(?:localhost\.?|127(?:\.\d{1,3}){3}|\[::1\])\.?$/

@@ -14,7 +14,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Decodes form encoding, in which a space is a plus sign; nothing if the text is not encoded so. */
+/** Decodes form encoding, in which a space is a plus sign; `undefined` if the text is not encoded so. */
 export function decodeFormComponent(text: string): string | undefined {
   try {
     // Seven times as fast as `replaceAll` if there are many.

@@ -1,6 +1,6 @@
-/** The words of errors. An advice names a setting as its reader does: by option in code, by variable and flag on the command line. */
+/** The words of errors. Advice names a setting as its reader does: by option in code, by variable and flag on the command line. */
 
-/** What an advice can name, as code names it. */
+/** What advice can name, as code names it. */
 export const inCode = {
   auth: '`auth`',
   authUrl: '`authUrl`',

@@ -132,7 +132,7 @@ function commandsOf(redis: IoredisLike | NodeRedisLike): Commands {
   )
 }
 
-/** @param ownMethod - a method by which this library is recognized: the other has none of that name */
+/** @param ownMethod - a method by which this library is recognized: the other one has no such method */
 function isOf<Library>(redis: unknown, ownMethod: keyof Library & string): redis is Library {
   const methods = ['get', 'set', 'del', 'eval', ownMethod]
   return methods.every((method) => typeof Object(redis)[method] === 'function')

@@ -1,7 +1,7 @@
 /** The types of handlers, and the warning about a handler whose notification type is not documented. */
 import type { Log } from '../logger.js'
 import { documentedNotificationTypes, notificationTypes } from '../notification-types.js'
-import { nearestName } from '../shared/given.js'
+import { nearestName } from '../shared/mistakes.js'
 import type { Delivery, NoPayloadSchemas, Notification, PayloadSchemas } from './schemas.js'
 
 /** The second argument of a handler. */
@@ -35,7 +35,7 @@ export function logUndocumentedType(type: string, log: Log): void {
   const subscribable = notificationTypes.find((name) => name === type)
   const fields = subscribable
     ? { delivered: documentedNotificationTypes[subscribable] }
-    : { nearest: nearestName(type, documented, 0) }
+    : { nearest: nearestName(type, documented) }
   const message = `A handler is registered for a type that is not documented as delivered. ${subscribable ? '`delivered` is what a subscription to it brings.' : '`nearest` is the documented type with the most similar name.'}`
   log('warn', { event: 'handler.type-undocumented', type, ...fields }, message)
 }

@@ -1,8 +1,8 @@
 /** Authenticates callbacks, which have no signature, by secrets in their headers (docs/service.md, Authentication). */
 import type { Issue } from '../errors.js'
 import type { Log } from '../logger.js'
-import { placeholderProblem } from '../shared/given.js'
 import { headerNameProblem, headerValueProblem } from '../shared/headers.js'
+import { placeholderProblem } from '../shared/mistakes.js'
 import { configurationError } from '../shared/validation.js'
 import { type HeadersLike, headerOf, sentHeader } from './headers.js'
 

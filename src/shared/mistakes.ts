@@ -29,18 +29,12 @@ export function spellingProblem(value: string): string | undefined {
   return isQuoted ? 'is in quotes, which are part of the value here: remove them' : undefined
 }
 
-/** The most similar name, if at least a share `least` of the pairs of letters is the same: not that of another word. */
-export function nearestName(text: string, names: readonly string[], least = 0.6): string | undefined {
+/** The name that is most similar to a text. */
+export function nearestName(text: string, names: readonly string[]): string | undefined {
   const [nearest] = names
     .map((name) => ({ name, share: similarity(text, name) }))
     .sort((a, b) => b.share - a.share)
-  return nearest && nearest.share >= least ? nearest.name : undefined
-}
-
-/** ` (did you mean X?)`, to append to an unknown name; empty if no name is similar. */
-export function didYouMean(text: string, names: readonly string[], shown: (name: string) => string): string {
-  const nearest = nearestName(text, names)
-  return nearest === undefined ? '' : ` (did you mean ${shown(nearest)}?)`
+  return nearest?.name
 }
 
 /** The share of pairs of neighbouring letters that two texts have in common, in any case (Sørensen-Dice). */
