@@ -26,13 +26,13 @@ const channel = channelFor('deliver')
 
 export class Deliverer<Payloads extends PayloadSchemas> {
   readonly #concurrency: number
-  /** How many deliveries an earlier process may have had in flight when it ended: this many are delivered one at a time first. */
+  /** How many deliveries an ended process may have had in flight: this many are delivered one at a time first. */
   #inFlightBefore: number
   /** The attempts in flight: at most `concurrency`. Each stays until the outcome of its entry is on the disk. */
   readonly #running = new Set<Promise<void>>()
   /** Abort the calls in flight. */
   readonly #aborts = new Set<(reason: Error) => void>()
-  /** How many of the places for repetitions are taken. */
+  /** How much of the concurrency repetitions take. */
   #repetitions = 0
   /** How many attempts have failed since the last success. Repetitions do not count while new deliveries wait. */
   #failures = 0
@@ -55,7 +55,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     this.#inFlightBefore = store.lock.inFlightBefore
   }
 
-  /** Call it after keeping a delivery: looks for work soon, once per turn of the event loop. */
+  /** Starts what may be delivered, once per turn of the event loop. Call it after keeping a delivery. */
   wakeUp(): void {
     this.#hasWork = true
     this.#starting ??= this.#inContext(() => this.#startAll())
@@ -109,11 +109,11 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     this.#wasRepetition = entry.attempts > 0
     this.#nextAttemptFrom = this.store.now() + outageIntervalMs
     // While an entry that has ended processes is in flight, new entries are delivered, and none is repeated.
-    const places = entry.crashes > 0 ? this.#concurrency : Math.min(entry.attempts, 1)
-    this.#repetitions += places
+    const share = entry.crashes > 0 ? this.#concurrency : Math.min(entry.attempts, 1)
+    this.#repetitions += share
     const attempt = this.#attempt(entry).finally(() => {
       this.#inFlightBefore = Math.max(0, this.#inFlightBefore - 1)
-      this.#repetitions -= places
+      this.#repetitions -= share
       this.#running.delete(attempt)
       this.wakeUp()
     })

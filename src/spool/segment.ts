@@ -34,7 +34,7 @@ export class Segment {
   #isDamaged = false
   #isNameSynced = false
   #file: Promise<FileHandle> | undefined
-  #users = 0
+  #uses = 0
   /** The entries whose states are written next, and the end of that write. */
   readonly #changed: Entry[] = []
   #written: Promise<void> = Promise.resolve()
@@ -150,7 +150,7 @@ export class Segment {
     }
     this.isOpen = false
     await this.#dropIfEmpty()
-    if (this.#users === 0) await this.close()
+    if (this.#uses === 0) await this.close()
   }
 
   /** The next entry that was never attempted, without its text. */
@@ -231,14 +231,14 @@ export class Segment {
 
   /** The file of the open segment stays open, another is open while it is used. */
   async #withFile<T>(use: (file: FileHandle) => Promise<T>): Promise<T> {
-    this.#users += 1
+    this.#uses += 1
     this.#file ??= this.folder.open(this.name, this.isOpen ? 'wx+' : 'r+')
     try {
       return await use(await this.#file)
     } finally {
-      this.#users -= 1
+      this.#uses -= 1
       // 10 ms later, because the next group of states comes soon: draining took half as long again.
-      if (!this.isOpen) setTimeout(() => this.#users === 0 && void this.close(), 10)
+      if (!this.isOpen) setTimeout(() => this.#uses === 0 && void this.close(), 10)
     }
   }
 

@@ -67,7 +67,7 @@ export function validateSpoolOptions(options: unknown): void {
   const schema = z.strictObject({
     path: z.string().min(1, 'is empty: name a folder'),
     deliver: z.function(),
-    // Checked by `createDeliveryParser`.
+    // Validated by `createDeliveryParser`.
     payloads: z.unknown().optional(),
     concurrency: z.int().min(1).max(1_000).optional(),
     deliverTimeoutMs: z.number().min(1).max(maxDelayMs).optional(),

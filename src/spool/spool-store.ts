@@ -59,7 +59,7 @@ export class SpoolStore {
   #group: StoredEntry[] = []
   #groupBytes = 0
   #appended: Promise<void> = Promise.resolve()
-  /** Entries that have failed or could not be read, by the time from which they are due. */
+  /** Entries that have failed or could not be read, by when they are due. */
   readonly #failed = new Map<number, Entry[]>()
   /** The ids of the dead letters at the start: a delivery with such an id was not removed in time. */
   #lettersBefore: ReadonlySet<number> = new Set()
@@ -101,7 +101,7 @@ export class SpoolStore {
   async #load(fields: FileFields): Promise<void> {
     const segment = this.#addSegment(fields)
     try {
-      for (const entry of await segment.load()) this.#wait(entry)
+      for (const entry of await segment.load()) this.#schedule(entry)
       this.#lastId = Math.max(this.#lastId, segment.lastId)
     } catch (err) {
       this.#segments.delete(segment)
@@ -162,7 +162,7 @@ export class SpoolStore {
     return this.letters.addInvalid(this.#newId(), body, issues)
   }
 
-  /** About the time in microseconds until 2112, when names have no room for more, and always higher than earlier ids. */
+  /** Higher than all earlier ids: about the time in microseconds, until 2112, when file names have no more digits. */
   #newId(): number {
     this.#lastId = Math.max(this.#lastId + 1, Math.min(Date.now() * 1_000, 2 ** 52))
     return this.#lastId
@@ -185,7 +185,7 @@ export class SpoolStore {
     if (this.#group === entries) this.#group = []
     const segment = await this.#segmentWithRoom()
     try {
-      for (const entry of await segment.append(entries)) this.#wait(entry)
+      for (const entry of await segment.append(entries)) this.#schedule(entry)
     } catch (error) {
       // After a failed sync the system may show what the disk does not have, and not report it again.
       await segment.seal()
@@ -201,8 +201,8 @@ export class SpoolStore {
     return this.#open
   }
 
-  /** An entry leaves memory until it is due, but for its place. If the time of day was set back, its times are not believed. */
-  #wait(entry: Entry): void {
+  /** Only the place of an entry stays in memory until it is due. Its times are not believed if the clock was set back. */
+  #schedule(entry: Entry): void {
     const now = this.now()
     entry.text = ''
     entry.dueAt = Math.min(entry.dueAt, now + backoff.maxMs)
@@ -246,7 +246,7 @@ export class SpoolStore {
     } catch (err) {
       this.folder.reports.readFailed(entry.segment.name, err, 'Reading a file failed, will be repeated')
       entry.dueAt = this.now() + rereadMs
-      this.#wait(entry)
+      this.#schedule(entry)
       return false
     }
   }
@@ -265,7 +265,7 @@ export class SpoolStore {
     }
   }
 
-  /** Delays a failed entry. From its second failure on it moves from a segment of which most is done, so that that can go. */
+  /** Delays a failed entry. From its second failure on, it leaves a segment of which most is done, whose file can then go. */
   async postpone(entry: Entry): Promise<void> {
     const isMovable = entry.attempts > 0 && entry.segment.isMostlyDone
     entry.attempts += 1
@@ -276,7 +276,7 @@ export class SpoolStore {
       if (failure === undefined) return this.remove(entry)
     }
     await this.writeState(entry)
-    this.#wait(entry)
+    this.#schedule(entry)
   }
 
   /** Writes what became of an entry. */
