@@ -4,6 +4,7 @@ import { NotificationClient } from 'notification-subscriber'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Deadline } from '../../src/http/deadline.js'
 import { Semaphore } from '../../src/http/semaphore.js'
+import { eventually } from '../support/eventually.js'
 import { failureOf } from '../support/failure.js'
 import { fakeService, subscription, tokenAnswer } from '../support/fake-service.js'
 import { serving } from '../support/listen.js'
@@ -36,10 +37,10 @@ describe('a call that waits for its turn', () => {
     const calls = Array.from({ length: limit + 3 }, (_, id) => client.unsubscribe(id))
     const closed = vi.fn()
     const closing = client.close().then(closed)
-    await vi.waitFor(() => expect(service.paths).toHaveLength(limit))
+    await eventually(() => expect(service.paths).toHaveLength(limit))
     for (const further of [1, 2, 3]) {
       service.answers.shift()?.()
-      await vi.waitFor(() => expect(service.paths).toHaveLength(limit + further))
+      await eventually(() => expect(service.paths).toHaveLength(limit + further))
     }
     expect(service.paths.slice(limit)).toEqual([32, 33, 34].map((id) => routeOf('unsubscribe', id).path))
     expect(closed).not.toHaveBeenCalled()
@@ -51,7 +52,7 @@ describe('a call that waits for its turn', () => {
     await using service = await heldService()
     await using client = service.client()
     const first = Array.from({ length: limit }, (_, id) => client.unsubscribe(id))
-    await vi.waitFor(() => expect(service.paths).toHaveLength(limit))
+    await eventually(() => expect(service.paths).toHaveLength(limit))
     const abort = new AbortController()
     const onResponse = vi.fn()
     const late = failureOf(client.createSubscription(subscription, { timeoutMs: 100, onResponse }))
@@ -62,7 +63,7 @@ describe('a call that waits for its turn', () => {
     expect(await late).toMatchObject({ code: 'TIMEOUT', phase: 'connection' })
     expect(service.paths).toHaveLength(limit)
     service.answers.shift()?.()
-    await vi.waitFor(() => expect(service.paths.at(-1)).toBe(routeOf('unsubscribe', 99).path))
+    await eventually(() => expect(service.paths.at(-1)).toBe(routeOf('unsubscribe', 99).path))
     for (const answer of service.answers) answer()
     await Promise.all([...first, last])
     expect(onResponse).not.toHaveBeenCalled()
@@ -116,10 +117,10 @@ describe('a 401 for a token that has expired on its way', () => {
     const expiries = 5
     const service = fakeService()
     service.onToken = (_call, count) => tokenAnswer(`token-${count}`, 1)
-    // The way takes so long that the token expires, except that of the first, which was revoked.
+    // The way takes so long that the token expires, except that of the third, which was revoked.
     service.onCall = async (_call, count) => {
       if (count > expiries) return new Response(null, { status: 204 })
-      if (count > 1) await new Promise((resolve) => setTimeout(resolve, 1_000))
+      if (count !== 3) await new Promise((resolve) => setTimeout(resolve, 1_000))
       return new Response('', { status: 401 })
     }
     const call = service.client({ retry: false }).unsubscribe(1)

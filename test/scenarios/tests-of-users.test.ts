@@ -3,6 +3,7 @@ import { NotificationClient } from 'notification-subscriber'
 import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
 import { Agent, MockAgent, setGlobalDispatcher } from 'undici'
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { eventually } from '../support/eventually.js'
 import { failureOf } from '../support/failure.js'
 import { subscription } from '../support/fake-service.js'
 import { createPath } from '../support/routes.js'
@@ -41,7 +42,7 @@ test('fake timers that advance let a call end, also one that is repeated', async
   const { clientOptions, fetch } = emulator
   const client = new NotificationClient({ ...clientOptions, dispatcher: undefined, fetch })
   const call = failureOf(client.unsubscribe(7))
-  await vi.waitUntil(() => emulator.requestCounts.unsubscribe === 1)
+  await eventually(() => expect(emulator.requestCounts.unsubscribe).toBe(1))
   await vi.advanceTimersByTimeAsync(10_000)
   expect(await call).toMatchObject({ code: 'SUBSCRIPTION_NOT_FOUND' })
   expect(emulator.requestCounts.unsubscribe).toBe(2)
