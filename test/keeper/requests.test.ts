@@ -86,6 +86,18 @@ test('a user whom the service refuses is a problem from the third time on, until
   expect(problemCodes(node)).toEqual([])
 })
 
+test('a user whom the service refuses now and then is no problem', async () => {
+  const world = await settledWorld({ users: 20, keeper: { sweepIntervalMs: hour } })
+  const sweep = () => world.settled(nodeOf(world), (keeper) => keeper.sweep())
+  for (let count = 0; count < 3; count++) {
+    world.refused.add('agent0')
+    expect((await sweep()).failed).toMatchObject([{ username: 'agent0' }])
+    world.refused.delete('agent0')
+    expect((await sweep()).failed).toEqual([])
+  }
+  expect(world.problems).toEqual([])
+})
+
 test('an outage is not tested with a name that the client refuses', async () => {
   const world = worldOf({ users: 3, keeper: { usernames: ['\ud800', ...agents(3)] } })
   world.outage = { kind: 'status', status: 503 }
