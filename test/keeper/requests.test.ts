@@ -14,7 +14,11 @@ import {
 
 tellStories()
 
-test.each([1, 2, 3])('while deliveries arrive %i processes send none', async (processes) => {
+test.each([
+  [1, 'right clocks', 0],
+  [3, 'right clocks', 0],
+  [2, 'clocks that are set back', -hour],
+])('while deliveries arrive %i processes with %s send none', async (processes, _what, byMs) => {
   const world = await settledWorld({ users: 20, processes })
   const deliver = async (minutes: number) => {
     for (let count = 0; count < minutes; count++) {
@@ -24,6 +28,7 @@ test.each([1, 2, 3])('while deliveries arrive %i processes send none', async (pr
   }
   await deliver(30)
   const before = world.requests.length
+  for (const { process } of world.nodes) process.wallSkewMs += byMs
   await deliver(60)
   expect(world.requests.length - before).toBe(0)
   for (const { process, keeper } of world.nodes)
