@@ -1,6 +1,7 @@
 /** Faults for a user's resilience tests: the next answers of an endpoint, or the next callbacks, fail. */
 import * as z from 'zod'
 import { headerName, headerValue } from '../shared/headers.js'
+import { endpoints } from '../shared/routes.js'
 import { invalidRequest, validate } from '../shared/validation.js'
 import { maxDelayMs } from '../shared/waits.js'
 import { durationInWords } from './words.js'
@@ -47,8 +48,14 @@ export type CallbackFault =
    */
   | Extract<Fault, { reset: string } | { delayMs: number }>
 
+/** What can fail, in words. */
+export const requests: Readonly<Record<string, string>> = {
+  callback: 'callback',
+  ...Object.fromEntries(Object.keys(endpoints).map((operation) => [operation, `${operation} request`])),
+}
+
 export interface InjectedFault {
-  readonly operation: EmulatorOperation | 'callback'
+  readonly operation: string
   readonly fault: Fault
   /** How many times are left; `Infinity` until the fault is cleared. */
   readonly times: number
@@ -138,10 +145,7 @@ function schemaFor(operation: unknown, fault: unknown) {
   const requestKinds = operation === 'unsubscribe' ? withoutBody : kinds
   const possible = isCallback ? { ...withoutBody, status: callbackStatus } : requestKinds
   return z.strictObject({
-    operation: z.enum(
-      ['token', 'create', 'update', 'unsubscribe', 'callback'],
-      'must be token, create, update, unsubscribe or callback',
-    ),
+    operation: z.enum(Object.keys(requests), `must be one of ${Object.keys(requests).join(', ')}`),
     fault: kindOf(fault, possible),
     times,
     subscriptionId: isCallback ? z.int().min(1).optional() : z.undefined('is for callbacks only').optional(),
@@ -164,7 +168,7 @@ export function faultInWords(fault: Fault | CallbackFault): string {
 }
 
 export function injectedInWords({ operation, fault, times, subscriptionId }: InjectedFault): string {
-  const what = operation === 'callback' ? 'callback' : `${operation} request`
+  const what = requests[operation]
   const several = times === Number.POSITIVE_INFINITY ? `Every ${what}` : `The next ${times} ${what}s`
   const of = subscriptionId === undefined ? '' : ` of subscription ${subscriptionId}`
   return `${times === 1 ? `The next ${what}` : several}${of}: ${faultInWords(fault)}`

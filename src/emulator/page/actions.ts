@@ -14,8 +14,8 @@ const actions: Readonly<Record<string, Action>> = {
   'api/notify': notify,
   'api/resend': resend,
   'api/inject'({ faults }, body) {
-    const { operation, fault, subscriptionId, times } = parse(faultSchema, body)
-    faults.inject(operation, fault, { times, ...(subscriptionId && { subscriptionId }) })
+    const { operation, fault, ...options } = parse(faultSchema, body)
+    faults.inject(operation, fault, options)
     return { message: 'Injected' }
   },
   'api/clear': ({ faults }) => faults.clear(),
@@ -27,13 +27,10 @@ const actions: Readonly<Record<string, Action>> = {
 
 const id = z.coerce.number()
 
-const faultSchema = z.object({
-  operation: z.unknown(),
-  fault: z.preprocess(jsonIn, z.unknown()),
-  // Not `z.coerce.number()`, which refuses `Infinity`.
-  times: z.unknown().transform(Number),
-  subscriptionId: id.optional(),
-})
+/** Every option is a number. Not `z.coerce.number()`, which refuses `Infinity`. */
+const faultSchema = z
+  .object({ operation: z.unknown(), fault: z.preprocess(jsonIn, z.unknown()) })
+  .catchall(z.unknown().transform(Number))
 
 export function actionAt(path: string): Action | undefined {
   return Object.hasOwn(actions, path) ? actions[path] : undefined

@@ -1,7 +1,7 @@
 /** What a person sends, injects and connects. */
 import { documentedNotificationTypes, notificationTypes } from '../../notification-types.js'
 import { parseJson } from '../../shared/validation.js'
-import { injectedInWords } from '../faults.js'
+import { injectedInWords, requests } from '../faults.js'
 import type { View } from './host.js'
 import { actionButton, copyButton, type Html, html, select } from './html.js'
 import { program } from './program.js'
@@ -30,14 +30,6 @@ export function sendForm({ host: { activity, store }, open }: View, from: string
     </form>`
 }
 
-const operations = {
-  callback: 'Callbacks',
-  create: 'Create requests',
-  update: 'Update requests',
-  unsubscribe: 'Unsubscribe requests',
-  token: 'Token requests',
-}
-
 const faults = {
   '{"status":503}': 'get 503',
   '{"status":500}': 'get 500',
@@ -57,7 +49,7 @@ export function faultForm({ host }: View): Html {
   const injected = host.faults.list()
   return html`<h2>Inject a fault</h2>
     <form class="fields" id="form-faults" action="api/inject">
-      ${select('operation', 'What fails', operations)}
+      ${select('operation', 'What fails', requests)}
       ${select('fault', 'How they fail', faults)}
       ${select('times', 'How often', times)}
       <label>Only callbacks of subscription<input name="subscriptionId" type="number" min="1" placeholder="any"></label>

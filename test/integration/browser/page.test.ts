@@ -74,7 +74,7 @@ describe('a person', () => {
     await click(page, 'Fail its next callback')
     await follow(page, 'Faults 1')
     await page.getByText('The next callback of subscription 1: status 503').waitFor()
-    await page.getByLabel('What fails').selectOption('Create requests')
+    await page.getByLabel('What fails').selectOption('create request')
     await page.getByLabel('How often').selectOption('until cleared')
     await click(page, 'Inject')
     await page.getByText('Every create request: status 503').waitFor()
