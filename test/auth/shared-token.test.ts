@@ -121,13 +121,6 @@ describe('tokenCache', () => {
     expect(await client.getAccessToken()).toBe('token-2')
   })
 
-  test('a store that keeps an entry beyond its end does not prolong the token', async () => {
-    const values = new Map<string, unknown>()
-    await clientWith(values).getAccessToken()
-    await vi.advanceTimersByTimeAsync(3_600_000)
-    expect(await clientWith(values).getAccessToken()).toBe('token-2')
-  })
-
   test('a rejected token that is still in the store is not taken over again', async () => {
     const store = Object.assign(new NaiveStore(), { set: async () => {} })
     const expiresAtMs = Date.now() + 60_000

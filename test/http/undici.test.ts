@@ -90,12 +90,15 @@ describe('on a loopback server', () => {
     await client.unsubscribe(1)
   })
 
-  test('no timer is left of an answer that is an error: it would keep a script from exiting', async () => {
+  test('no timer is left of an answer that is an error, nor of early hints: it would keep a script from exiting', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
     // Undici has a timer for a connection that is kept.
     const headers = { connection: 'close' }
-    await using server = await answering((_request, response) => response.writeHead(400, headers).end())
+    await using server = await answering((_request, response) => {
+      response.writeEarlyHints({ link: '</x>; rel=preload' })
+      response.writeHead(400, headers).end()
+    })
     await using client = clientOf(server)
     await expect(client.unsubscribe(1)).rejects.toMatchObject({ status: 400 })
     expect(vi.getTimerCount()).toBe(0)
