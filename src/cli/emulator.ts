@@ -1,14 +1,13 @@
 /** `notification-subscriber emulator`: runs the emulator until a signal ends it. */
-import { randomBytes } from 'node:crypto'
 import { join, resolve } from 'node:path'
 import { areReusable } from '../emulator/https/certificate.js'
-import { serverAt } from '../emulator/page/identity.js'
+import { randomSecret } from '../emulator/options.js'
 import { clientVariables } from '../emulator/words.js'
 import { ConfigurationError } from '../errors.js'
 import { type CommandContext, certificatesOf, type SharedFlags, UsageError } from './command.js'
 import { printEvents } from './event-lines.js'
 import { untilInterrupted } from './signals.js'
-import { loadState, saveState } from './state.js'
+import { loadState, saveState, serverOf } from './state.js'
 
 interface EmulatorFlags extends SharedFlags {
   readonly state: string
@@ -23,12 +22,12 @@ export async function emulate({ terminal }: CommandContext, flags: EmulatorFlags
   const callbackCa = await certificatesOf('--callback-ca', flags.callbackCa)
   const interrupted = untilInterrupted()
   const earlier = await loadState(folder)
-  if (earlier !== undefined && (await serverAt(earlier.pageUrl)) === 'emulator') {
+  if (earlier !== undefined && (await serverOf(earlier)) === 'emulator') {
     throw new UsageError(
       `An emulator is running with ${folder} already: use it, or name another folder with --state`,
     )
   }
-  const callbackToken = earlier?.callbackToken ?? randomBytes(24).toString('base64url')
+  const callbackToken = earlier?.callbackToken ?? randomSecret()
   const [caFile, envFile] = [resolve(folder, 'ca.pem'), join(folder, 'env')]
   const own = { NOTIFICATION_CA_FILE: caFile, CALLBACK_TOKEN: callbackToken }
   // Loaded late, so that `--help` and a wrong flag do not wait for the emulator. By the package's name, so that the
@@ -36,17 +35,15 @@ export async function emulate({ terminal }: CommandContext, flags: EmulatorFlags
   const { startEmulator } = await import('notification-subscriber/emulator')
   await using emulator = await startEmulator({
     clientSecret: earlier?.clientSecret,
-    password: earlier?.password,
     ...(earlier && areReusable(earlier, host) && { tls: earlier.tls, ca: earlier.ca }),
-    port: flags.port ?? earlier?.port,
+    port: flags.port ?? (earlier && Number(new URL(earlier.baseUrl).port)),
     host,
     page: { port: flags.pagePort, environment: own, envFile },
     callbackCa,
   }).catch((error) => throwAboutFlags(error))
 
-  const { baseUrl, authUrl, domain, clientId, clientSecret, password, tls, ca, pageUrl = '' } = emulator
-  const port = Number(new URL(baseUrl).port)
-  const kept = { port, clientSecret, password, callbackToken, tls, ca, pageUrl }
+  const { baseUrl, authUrl, domain, clientId, clientSecret, tls, ca, pageUrl = '' } = emulator
+  const kept = { baseUrl, clientSecret, callbackToken, tls, ca, pageUrl }
   const isReadable = await saveState(folder, kept, { ...clientVariables(emulator, caFile), ...own })
   const addresses = { baseUrl, authUrl, domain, pageUrl, caFile, envFile: resolve(envFile) }
   const running = terminal.paint('bold', `The emulator is running at ${baseUrl}`)

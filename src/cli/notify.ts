@@ -1,14 +1,13 @@
 /** `notification-subscriber notify`: sends a notification through the server of a running emulator's page. */
 import { Agent, fetch } from 'undici'
 import type { NotifyAnswer } from '../emulator/page/actions.js'
-import { serverAt } from '../emulator/page/identity.js'
 import { notInTls } from '../emulator/words.js'
 import type { Issue } from '../errors.js'
 import { documentedNotificationTypes } from '../notification-types.js'
 import { isUnauthorized } from '../shared/statuses.js'
 import { excerpt, messageOf } from '../shared/text.js'
 import { type CommandContext, type SharedFlags, UsageError } from './command.js'
-import { loadState } from './state.js'
+import { loadState, serverOf } from './state.js'
 import type { Terminal } from './terminal.js'
 
 interface NotifyFlags extends SharedFlags {
@@ -29,7 +28,7 @@ export async function notify({ terminal }: CommandContext, flags: NotifyFlags): 
 
 const startOne = 'npx --no notification-subscriber emulator'
 
-/** The page of the emulator that runs with the folder. Its address is a secret, which no other server may get. */
+/** The page of the emulator that runs with the folder. Another server may have its port, and must not get its secret address. */
 async function pageOf(folder: string): Promise<string> {
   const state = await loadState(folder)
   if (state === undefined) {
@@ -37,10 +36,9 @@ async function pageOf(folder: string): Promise<string> {
       `No emulator was started with ${folder}: run ${startOne}, or name its folder with --state`,
     )
   }
-  const server = await serverAt(state.pageUrl)
+  const server = await serverOf(state)
   if (server === 'emulator') return state.pageUrl
-  const { host } = new URL(state.pageUrl)
-  const other = server === 'other' ? ` Another server listens at ${host}, and got nothing of it.` : ''
+  const other = server === 'other' ? ` Another server listens at ${state.baseUrl}.` : ''
   throw new UsageError(`The emulator of ${folder} is not running: run ${startOne}.${other}`)
 }
 

@@ -1,16 +1,17 @@
 /** The folder of an emulator: what it keeps for its next start, and the files that an app reads. */
+import { once } from 'node:events'
 import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { connect } from 'node:tls'
 import * as z from 'zod'
 import { messageOf } from '../shared/text.js'
 import { parseJson } from '../shared/validation.js'
 import { UsageError } from './command.js'
 
 const stateSchema = z.object({
-  /** The same port, so that the addresses stay valid. */
-  port: z.int().min(1).max(65_535),
+  /** Its port is that of the next start, so that the addresses stay valid. */
+  baseUrl: z.url(),
   clientSecret: z.string().min(1),
-  password: z.string().min(1),
   callbackToken: z.string().min(1),
   tls: z.object({ key: z.string(), cert: z.string() }),
   ca: z.string(),
@@ -46,6 +47,24 @@ export async function loadState(folder: string): Promise<EmulatorState | undefin
   const { data } = stateSchema.safeParse(parseJson(text))
   if (data !== undefined) return data
   throw new UsageError(`${file} is damaged: delete it, and the emulator starts with new credentials`)
+}
+
+/** Which server has the port of the emulator: no other one has the key of its certificate. Sends nothing. */
+export async function serverOf({ baseUrl, ca }: EmulatorState): Promise<'emulator' | 'other' | 'none'> {
+  const { hostname, port } = new URL(baseUrl)
+  const socket = connect({ host: hostname.replace(/[[\]]/g, ''), port: Number(port), ca })
+  let isConnected = false
+  socket.once('connect', () => {
+    isConnected = true
+  })
+  try {
+    await once(socket, 'secureConnect', { signal: AbortSignal.timeout(5_000) })
+    return 'emulator'
+  } catch {
+    return isConnected ? 'other' : 'none'
+  } finally {
+    socket.destroy()
+  }
 }
 
 /** Resolves with whether other users of this machine can read the files. @throws `UsageError` if they cannot be written */

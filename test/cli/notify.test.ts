@@ -1,8 +1,9 @@
-import { createServer } from 'node:http'
+import { createServer } from 'node:https'
 import { startEmulator } from 'notification-subscriber/emulator'
 import { getGlobalDispatcher, MockAgent, setGlobalDispatcher } from 'undici'
 import { expect, onTestFinished, test } from 'vitest'
 import { saveState } from '../../src/cli/state.js'
+import { createLoopbackCertificate } from '../../src/emulator/https/certificate.js'
 import { created, Receiver } from '../emulator/support.js'
 import { serving } from '../support/listen.js'
 import { call, folderOfTest, newState } from './support.js'
@@ -13,9 +14,9 @@ async function running() {
   const receiver = await Receiver.startInsecure()
   onTestFinished(() => emulator.close())
   onTestFinished(() => receiver[Symbol.asyncDispose]())
-  const { clientSecret, password, tls, ca, pageUrl = '' } = emulator
+  const { baseUrl, clientSecret, tls, ca, pageUrl = '' } = emulator
   const folder = await folderOfTest()
-  await saveState(folder, { clientSecret, password, tls, ca, pageUrl, callbackToken: 'token', port: 1 }, {})
+  await saveState(folder, { baseUrl, clientSecret, tls, ca, pageUrl, callbackToken: 'token' }, {})
   return { emulator, receiver, notify: (...args: string[]) => call(['notify', '--state', folder, ...args]) }
 }
 
@@ -86,17 +87,21 @@ test('without a match says which type it needs and who is subscribed, and a mist
 test('a server that is not the emulator is named, and learns nothing of its address', async () => {
   const folder = await folderOfTest()
   const seen: unknown[] = []
-  const web = createServer((request, response) => {
-    seen.push(request.url, request.headers)
+  const state = newState()
+  const web = createServer(createLoopbackCertificate().tls, (request, response) => {
+    seen.push(request.url)
     response.end('<div id=app>')
   })
   await using server = await serving(web)
-  const pageUrl = `http://${server.host}/the-secret-of-the-page/`
-  await saveState(folder, { ...newState(), pageUrl }, {})
+  const pageUrl = `https://${server.host}/the-secret-of-the-page/`
+  await saveState(folder, { ...state, baseUrl: `https://${server.host}`, pageUrl }, {})
   const { code, stderr } = await call(['notify', '--state', folder])
-  expect([code, stderr]).toEqual([2, expect.stringContaining(`Another server listens at ${server.host}`)])
-  expect(JSON.stringify(seen)).not.toContain('the-secret-of-the-page')
-  await saveState(folder, newState(), {})
+  expect([code, stderr]).toEqual([
+    2,
+    expect.stringContaining(`Another server listens at https://${server.host}.`),
+  ])
+  expect(seen).toEqual([])
+  await saveState(folder, state, {})
   const none = await call(['notify', '--state', folder])
   expect([none.code, none.stderr]).toEqual([2, expect.stringMatching(`${folder} is not running: run .*\\.$`)])
 })

@@ -82,7 +82,7 @@ test('a call that cannot work is a sentence, the nearest right name, and exit co
   const folder = await folderOfTest()
   await mkdir(join(folder, 'damaged'))
   await writeFile(join(folder, 'damaged/state.json'), '{}')
-  await saveState(join(folder, 'moved'), { ...newState(), pageUrl: 'none' }, {})
+  await saveState(join(folder, 'moved'), { ...newState(), baseUrl: 'none' }, {})
   const sentences: string[] = []
   for (const [name, calls] of Object.entries(mistakes)) {
     for (const args of calls) {

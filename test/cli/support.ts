@@ -71,10 +71,9 @@ export async function start(args: readonly string[], env: Record<string, string>
 /** What an emulator keeps in its folder. Nothing listens at its port. */
 export function newState(): EmulatorState {
   return {
-    port: 1,
+    baseUrl: 'https://127.0.0.1:1',
     clientSecret: 'a',
-    password: 'b',
-    callbackToken: 'c',
+    callbackToken: 'b',
     pageUrl: 'http://127.0.0.1:1/x/',
     ...createLoopbackCertificate(),
   }

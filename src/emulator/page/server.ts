@@ -11,7 +11,6 @@ import { actionAt } from './actions.js'
 import { script, style } from './assets.js'
 import { textToCopy } from './copy.js'
 import type { PageHost } from './host.js'
-import { answerToChallenge, challengePath } from './identity.js'
 import { pageOf } from './page.js'
 
 export type PageServer = Awaited<ReturnType<typeof startPageServer>>
@@ -42,11 +41,7 @@ export async function startPageServer(host: PageHost, requestedPort = 0) {
   /** Resolves with nothing where the answer is a stream. */
   async function answer(request: IncomingMessage, outgoing: ServerResponse): Promise<Response | undefined> {
     refuseForeignRequest(request)
-    const { url: target = '' } = request
-    if (target.startsWith(challengePath)) {
-      return new Response(answerToChallenge(token, target.slice(challengePath.length)))
-    }
-    const [path = '', query] = afterToken(target, token).split('?', 2)
+    const [path = '', query] = afterToken(`${request.url}`, token).split('?', 2)
     const action = actionAt(path)
     const allow = action === undefined ? 'GET' : 'POST'
     if (request.method !== allow)
