@@ -1,4 +1,5 @@
 /** Decides whether a request may be sent now: a stop, the store, a newer configuration, an outage of the service, the rate. */
+import pLimit from 'p-limit'
 import { excerpt, wholeMessageOf } from '../shared/text.js'
 import type { Configuration } from './configuration.js'
 import type { KeeperStore } from './keeper-store.js'
@@ -40,11 +41,11 @@ interface Outage {
 }
 
 export class Limiter {
-  readonly #waiting: (() => void)[] = []
+  /** The requests in flight, and those that wait for the end of one. */
+  readonly #requests
   /** The users whose requests have failed since the last success. */
   readonly #failedUsers = new Set<string>()
   outage: Outage | undefined
-  #inFlight = 0
   /** When the next request may leave. */
   #nextFrom = 0
 
@@ -55,7 +56,9 @@ export class Limiter {
     private readonly users: Users,
     private readonly configuration: Configuration,
     private readonly problems: Problems,
-  ) {}
+  ) {
+    this.#requests = pLimit(options.concurrency)
+  }
 
   /**
    * What prevents requests now. In an outage one request at a time tests the service.
@@ -68,17 +71,23 @@ export class Limiter {
     if (this.store.isFailing) return prevented(new Error(storeMessage), 0)
     if (this.configuration.isSuperseded) return prevented(new Error(supersededMessage), lookMs, true)
     const { outage } = this
-    if (outage === undefined || (this.#inFlight === ownInFlight && now() >= outage.nextFrom)) return undefined
+    if (outage === undefined || (this.#requests.activeCount === ownInFlight && now() >= outage.nextFrom))
+      return undefined
     const error = new Error(outageMessage, { cause: outage.error })
     return prevented(error, Math.max(1_000, outage.nextFrom - now()))
   }
 
-  /** Waits until a request may leave. @returns what prevents it; if nothing does, {@link Limiter.leave} must follow */
-  async enter(stopSignal: StopSignal): Promise<Obstacle | undefined> {
-    const obstacle = this.obstacle(stopSignal, 0)
-    if (obstacle !== undefined) return obstacle
-    if (this.#inFlight < this.options.concurrency) this.#inFlight++
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve))
+  /** Runs `send` when a request may leave. @returns its result, or what prevents the request */
+  async run<Result>(stopSignal: StopSignal, send: () => Promise<Result>): Promise<Result | Obstacle> {
+    const sendPaced = async () => {
+      await this.#pace(stopSignal)
+      return this.obstacle(stopSignal, 1) ?? send()
+    }
+    return this.obstacle(stopSignal, 0) ?? this.#requests(sendPaced)
+  }
+
+  /** Waits for the next moment that the rate allows. */
+  async #pace(stopSignal: StopSignal): Promise<void> {
     const leavesFrom = Math.max(now(), this.#nextFrom)
     // The rate is of all processes together; an eighth less for each other one, because their requests may coincide.
     const sharers = this.processes.sharers.length
@@ -87,16 +96,6 @@ export class Limiter {
     // In short waits, so that a low rate does not hold up a stop.
     while (!stopSignal.isStopped && leavesFrom > now())
       await delay(Math.min(1_000, Math.ceil(leavesFrom - now())))
-    const later = this.obstacle(stopSignal, 1)
-    if (later !== undefined) this.leave()
-    return later
-  }
-
-  /** The request was answered, or not sent. */
-  leave(): void {
-    const next = this.#waiting.shift()
-    if (next === undefined) this.#inFlight--
-    else next()
   }
 
   succeeded(): void {

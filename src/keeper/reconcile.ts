@@ -182,38 +182,37 @@ export class Reconciliation {
     }
   }
 
-  /** Limiter, claim, request, settle. @returns how the reconciliation ends, or `undefined` if it continues */
+  /** Sends a request when it may leave. @returns how the reconciliation ends, or `undefined` if it continues */
   async #send(request: PlannedRequest, facts: Facts): Promise<Ending | undefined> {
+    const { limiter, routes, stopSignal, user } = this
+    // While this user waited for the test of a route, the record may have changed.
+    if ('id' in request && (await routes.begin(request.kind, user.username))) return this.#proceed()
+    return limiter.run(stopSignal, () => this.#sendNow(request, facts))
+  }
+
+  /** Claim, request, settle. @returns as {@link Reconciliation.#send} */
+  async #sendNow(request: PlannedRequest, facts: Facts): Promise<Ending | undefined> {
     const { configuration, limiter, user, users } = this
     const { client } = this.options
-    // While this user waited for the test of a route, the record may have changed.
-    if ('id' in request && (await this.routes.begin(request.kind, user.username))) return this.#proceed()
-    const obstacle = await limiter.enter(this.stopSignal)
-    if (obstacle !== undefined) return obstacle
-    try {
-      const later = await this.#claim(request, facts)
-      if (later !== undefined) return later
-      const haveFactsChanged =
-        configuration.generation !== facts.generation || user.isWanted !== facts.isWanted
-      if (haveFactsChanged) return undefined
-      this.#isClaimUnused = false
-      const [sentSince, sentAt] = [now(), Date.now()]
-      const { signal } = this.stopSignal.requests
-      const result = await sendRequest(client, request, user.username, configuration.values, signal)
-      const sent = { request, facts, findings: this.#findings, sentAt, answeredAt: Date.now() }
-      const failure = isFailure(result) ? result : this.#settle({ ...sent, reply: result }, sentSince)
-      // After an unclear answer the next request shows whether the service works.
-      if (failure === undefined && result.kind !== 'unclear') limiter.succeeded()
-      // A request that a stop aborted says nothing about the service.
-      if (failure !== undefined && !signal.aborted) limiter.failed(failure, user, sentSince)
-      // The claim stays: nothing may be sent for this user until the request can no longer take effect.
-      if (failure?.isLost) return { ...failure, againMs: claimLookMs }
-      this.#record = await users.write(user, this.#record)
-      if (result.kind === 'unreadable' && request.kind === 'recreate') return this.#unreadable(result.error)
-      return failure?.kind === 'invalid' ? this.#invalid(failure.error) : failure
-    } finally {
-      limiter.leave()
-    }
+    const later = await this.#claim(request, facts)
+    if (later !== undefined) return later
+    const haveFactsChanged = configuration.generation !== facts.generation || user.isWanted !== facts.isWanted
+    if (haveFactsChanged) return undefined
+    this.#isClaimUnused = false
+    const [sentSince, sentAt] = [now(), Date.now()]
+    const { signal } = this.stopSignal.requests
+    const result = await sendRequest(client, request, user.username, configuration.values, signal)
+    const sent = { request, facts, findings: this.#findings, sentAt, answeredAt: Date.now() }
+    const failure = isFailure(result) ? result : this.#settle({ ...sent, reply: result }, sentSince)
+    // After an unclear answer the next request shows whether the service works.
+    if (failure === undefined && result.kind !== 'unclear') limiter.succeeded()
+    // A request that a stop aborted says nothing about the service.
+    if (failure !== undefined && !signal.aborted) limiter.failed(failure, user, sentSince)
+    // The claim stays: nothing may be sent for this user until the request can no longer take effect.
+    if (failure?.isLost) return { ...failure, againMs: claimLookMs }
+    this.#record = await users.write(user, this.#record)
+    if (result.kind === 'unreadable' && request.kind === 'recreate') return this.#unreadable(result.error)
+    return failure?.kind === 'invalid' ? this.#invalid(failure.error) : failure
   }
 
   /** Writes the claim, or writes it again, right before the request. @returns what prevents the request meanwhile */

@@ -211,6 +211,10 @@ describe('a keeper on watch', () => {
     await world.time.advance(5 * second)
     expect(world.requests.length).toBeLessThanOrEqual(5 * 30 + 3)
     expect(world.requests.length).toBeGreaterThan(60)
+    world.outage = { kind: 'late', effectAfterMs: 0, answerAfterMs: 9 * second }
+    const before = world.requests.length
+    await world.time.advance(8 * second)
+    expect(world.requests.length - before).toBeLessThanOrEqual(3)
   })
 })
 
