@@ -1,7 +1,8 @@
-/** The body of a callback: reads it up to a limit, and says what is wrong with it. `content.ts` finds its JSON value. */
+/** The body of a callback: its kinds and its limits, its JSON value, and the error for a body that is no delivery. */
 import { InvalidDeliveryError, type Issue } from '../errors.js'
-import { messageOf } from '../shared/text.js'
+import { messageOf, wholeMessageOf } from '../shared/text.js'
 import { formatIssues } from '../shared/validation.js'
+import { headerOf } from './headers.js'
 
 /** How long a body may take to arrive, in milliseconds. */
 export const bodyTimeoutMs = 10_000
@@ -22,7 +23,7 @@ export type ReadBody<Body = unknown> =
   | undefined
 
 /** A body that is no text and was not parsed. */
-export type Bytes = ArrayBuffer | ArrayBufferView
+type Bytes = ArrayBuffer | ArrayBufferView
 
 /** An `ArrayBuffer` or any view on one. By tag and not by instanceof: other realms (a worker's vm, Jest) have their own. */
 export function isBytes(body: unknown): body is Bytes {
@@ -40,6 +41,50 @@ export function isLarger(body: unknown, maxBytes: number): boolean {
   if (typeof body !== 'string') return isBytes(body) && body.byteLength > maxBytes
   // A UTF-16 code unit is one to three bytes of UTF-8: most texts need no counting.
   return body.length * 3 > maxBytes && new Blob([body]).size > maxBytes
+}
+
+/**
+ * The JSON value of a body, whatever its headers say: the service sends JSON in UTF-8 (docs/service.md, Delivery). What is
+ * neither text nor bytes was parsed before, and is the value itself.
+ *
+ * @param headers - only explain why a body cannot be read
+ * @throws `InvalidDeliveryError` if there is no JSON; its message quotes nothing of the body
+ */
+export function contentOf(body: unknown, headers?: unknown): unknown {
+  if (typeof body !== 'string' && !isBytes(body)) return body
+  const text = typeof body === 'string' ? body : decodedText(body, headers)
+  try {
+    // `TextDecoder` leaves the mark out. Text that something else has decoded may still begin with one.
+    return JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
+  } catch (error) {
+    throw invalidDelivery(body, textProblem(text, error))
+  }
+}
+
+/** Made when the first body is read: not every test environment that loads this package has one. */
+let utf8: InstanceType<typeof TextDecoder> | undefined
+
+function decodedText(body: Bytes, headers: unknown): string {
+  try {
+    utf8 ??= new TextDecoder('utf-8', { fatal: true })
+    return utf8.decode(bytesOf(body))
+  } catch {
+    const [first, second] = bytesOf(body)
+    const label =
+      first === 0x1f && second === 0x8b ? 'gzip' : headerOf(headers, 'content-encoding')?.toLowerCase()
+    // A message holds no other value of a header.
+    const compression = ['gzip', 'deflate', 'br', 'zstd'].find((name) => name === label)
+    const compressed = `is compressed with ${compression}, which this service does not do`
+    throw invalidDelivery(body, compression ? compressed : 'is not UTF-8')
+  }
+}
+
+function textProblem(text: string, error: unknown): string {
+  if (text.trim() === '') return 'is empty'
+  if (text.includes('\0')) return 'is not UTF-8: UTF-16 has such NUL characters'
+  // Engines quote a few characters around the fault, and some of them name its position.
+  const [where] = /position \d+|end of JSON/i.exec(wholeMessageOf(error)) ?? []
+  return where === undefined ? 'is not JSON' : `is not JSON (fault at ${where})`
 }
 
 /**

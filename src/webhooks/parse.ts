@@ -2,8 +2,7 @@
 import * as z from 'zod'
 import type { InvalidDeliveryError } from '../errors.js'
 import { configurationError, numericId, validate } from '../shared/validation.js'
-import { errorOf, invalidDelivery } from './body.js'
-import { contentOf } from './content.js'
+import { contentOf, errorOf, invalidDelivery } from './body.js'
 import { issueFinder, payloadReaders, payloadsSchema } from './payloads.js'
 import { anyDeliverySchema, type Delivery, type NoPayloadSchemas, type PayloadSchemas } from './schemas.js'
 
@@ -70,7 +69,7 @@ export function deliveryReader<Payloads extends PayloadSchemas>(
     const value = withNumericId(given)
     const issues = issuesOfDelivery(value)
     if (issues) throw invalidDelivery(body, mistakeIn(body) ?? issues)
-    // The payload is checked below.
+    // The payload is validated below.
     const delivery = value as Delivery
     const { type, payload } = delivery.notification
     // A scan, because a Map would hash the text of every delivery's type anew, which takes longer.
