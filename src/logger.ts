@@ -16,7 +16,7 @@ export interface Logger {
   error(fields: object, message: string): void
 }
 
-/** Writes a line. Never throws, because a broken log must not break a call. A field may be a getter: only a logger reads it. */
+/** Writes a line. Never throws, because a broken log must not break a call. Only a logger calls a field that is a function. */
 export type Log = (level: keyof Logger, fields: LogFields, message: string) => void
 
 /** Every line has the name of its event (docs/observability.md, Events). */
@@ -30,12 +30,12 @@ export function logOf(logger: Logger | false | undefined): Log {
   if (!logger) return () => {}
   return async (level, fields, message) => {
     try {
-      const shown = Object.fromEntries(
-        Object.entries(fields)
-          .filter(([name, value]) => name === 'err' || value !== undefined)
-          .map(([name, value]) => [name, name === 'err' ? describeError(value) : withShortTexts(value)]),
-      )
-      await logger[level](shown, excerpt(message, maxTextLength))
+      const shown = Object.entries(fields).map(([name, field]) => {
+        if (name === 'err') return [name, describeError(field)]
+        return [name, withShortTexts(typeof field === 'function' ? field() : field)]
+      })
+      const given = shown.filter(([, value]) => value !== undefined)
+      await logger[level](Object.fromEntries(given), excerpt(message, maxTextLength))
     } catch {}
   }
 }
