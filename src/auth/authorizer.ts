@@ -179,7 +179,7 @@ class RequestedTokens implements Authorizer {
     const stored = await this.#shared?.read()
     if (stored !== undefined && stored.accessToken !== this.#rejected) {
       const token = heldToken(stored)
-      // One that is due for a refresh is not used: a new one serves every process.
+      // A token that is due for a refresh is not used: a new token serves every process.
       if (this.#lastsLonger(token) && Date.now() < token.refreshAt) {
         this.#current = token
         return token

@@ -114,7 +114,7 @@ export class TokenEndpoint implements Authorizer {
   readonly address: Address
   readonly #scope: string | undefined
   readonly #authenticate: ClientAuthentication
-  /** What a call waits for that has no token, for its message. */
+  /** What may be slow while a call waits for a token, for its message. */
   readonly #mayBeSlow: string
   readonly #settings: CallSettings
   readonly #request: UnauthorizedRequest

@@ -58,7 +58,7 @@ export class NotificationClient implements AsyncDisposable {
    */
   readonly service: string
   readonly #endpoints: SubscriptionEndpoints
-  /** Of every call, if its options do not say otherwise. */
+  /** The settings of a call whose options set nothing. */
   readonly #settings: Omit<CallSettings, 'method'>
   readonly #calls = new InFlight()
   #isClosed = false
@@ -86,7 +86,7 @@ export class NotificationClient implements AsyncDisposable {
     }
     const gateway = headers && { origin: baseUrl.origin, headers }
     const authorizer = authorizerFor(auth, { ...shared, gateway })
-    // Not of token requests: a request that has its connection may wait for one.
+    // Token requests have no such limit: a request that holds a connection may wait for a token.
     const connections = fetch || dispatcher ? undefined : new Semaphore(maxConnections)
     this.#settings = { ...shared, authorizer, connections }
   }
@@ -205,8 +205,8 @@ export class NotificationClient implements AsyncDisposable {
   }
 
   /**
-   * Makes a call, and publishes it on the tracing channel. An error's stack is taken here: it has ten lines, of which the
-   * work below takes too many, and an error of a timer has none of the caller's.
+   * Makes a call, and publishes it on the tracing channel. An error gets its stack here, so that it shows the caller: a stack
+   * has ten lines, which the functions below would fill, and the stack of a timer has no caller.
    */
   async #call<Result>(
     method: string,
@@ -251,7 +251,7 @@ export class NotificationClient implements AsyncDisposable {
   }
 }
 
-/** Errors that have their stack, because the failure of a token request is one error for all who wait for the token. */
+/** Errors that have got their stack. The failure of a token request is one error for every call that waits for the token. */
 const withCallersStack = new WeakSet<NotificationError>()
 
 /** Outside the class: bundlers rename self-referencing classes, which changes their name in logs. */

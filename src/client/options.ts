@@ -78,7 +78,7 @@ export interface CallOptions {
   readonly onResponse?: ((response: ResponseSummary) => void) | undefined
 }
 
-/** With parsed addresses, and `retry: false` as one attempt; a logger is not copied. @throws `ConfigurationError` */
+/** Parses addresses, makes `retry: false` one attempt, and does not copy a logger. @throws `ConfigurationError` */
 export function validOptions(options: NotificationClientOptions) {
   const { auth }: Record<string, unknown> = Object(options)
   const schema = optionsSchema(auth)

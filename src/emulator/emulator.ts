@@ -255,7 +255,7 @@ export class Emulator {
     this.#tokens.revokeAll()
   }
 
-  /** Address of the page, if there is one; it has a secret. Who knows it can do what the page can (docs/emulator.md, The page). */
+  /** Address of the page, if there is one; it has a secret. Anyone who knows it can do what the page can (docs/emulator.md, The page). */
   get pageUrl(): string | undefined {
     return this.#page?.url
   }

@@ -155,7 +155,7 @@ function codeOf(failure: unknown): string | undefined {
   return typeof code === 'string' && code !== '' ? code : undefined
 }
 
-/** The code; of a proxy `PROXY`, with the status of its answer. Undici has no code for these. */
+/** The code of a failure: for one of a proxy, which has no code, `PROXY` with the status of the proxy's answer, if any. */
 function kindOf(failure: unknown): string {
   const message = wholeMessageOf(failure)
   const [, status] = /^Proxy response \((\d+)\)/.exec(message) ?? []

@@ -37,9 +37,9 @@ export async function closeServer(
 ): Promise<void> {
   const endsFrom = performance.now() + timeoutMs
   let isClosed = false
-  let lastSince = performance.now()
+  let requestedSince = performance.now()
   server.prependListener('request', ({ httpVersionMajor }, response) => {
-    lastSince = performance.now()
+    requestedSince = performance.now()
     // HTTP/2 has no such header.
     if (httpVersionMajor !== 2 && !response.headersSent) response.setHeader('connection', 'close')
   })
@@ -51,7 +51,7 @@ export async function closeServer(
   Reflect.deleteProperty(server, 'closeIdleConnections')
   while (!isClosed && performance.now() < endsFrom) {
     await new Promise((resolve) => setTimeout(resolve, 25))
-    if (performance.now() < lastSince + 1_000 || isBusy()) continue
+    if (performance.now() < requestedSince + 1_000 || isBusy()) continue
     server.closeIdleConnections?.()
     for (const connection of connections) connection.close?.()
   }

@@ -108,7 +108,7 @@ export function routeError(message: string): ConfigurationError {
 }
 
 /** The error of a route that gets the arguments of another framework. */
-export function foreignCall(problem: string): ConfigurationError {
+export function wrongAdapter(problem: string): ConfigurationError {
   return routeError(`${problem}: use the adapter of your framework (docs/receiver.md)`)
 }
 

@@ -15,9 +15,9 @@ import type { HeadersLike } from './headers.js'
 import {
   type DeliveryReceiverOptions,
   delaySchema,
-  foreignCall,
   optionsSchema,
   validateReceiver,
+  wrongAdapter,
 } from './options.js'
 import type { NoPayloadSchemas, PayloadSchemas } from './schemas.js'
 
@@ -126,7 +126,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    */
   handle(request: CallbackRequest, ...others: never[]): Promise<CallbackAnswer> {
     // A response, a context or the environment of a platform; thrown and not rejected, so that every framework reports it.
-    if (typeof others[0] === 'object') throw foreignCall('receiver.handle is no route')
+    if (typeof others[0] === 'object') throw wrongAdapter('receiver.handle is no route')
     const { method, headers, body } = request
     return this.#core.receive(method, headers, () => ({ body })).then(({ answer }) => answer)
   }

@@ -127,7 +127,7 @@ export const anyDeliverySchema = z.looseObject({
   notification: anyNotificationSchema,
 })
 
-/** One notification with any object as its payload, to extend. {@link deliverySchema} also checks the documented payload. */
+/** One notification with any object as its payload, to extend. {@link deliverySchema} also validates the documented payload. */
 export const notificationSchema = anyNotificationSchema as z.ZodObject as z.ZodObject<
   {
     [Field in keyof NotificationFields<string, object>]: z.ZodType<

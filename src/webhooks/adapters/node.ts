@@ -2,7 +2,7 @@
 import { BoundedBytes } from '../../shared/bounded-bytes.js'
 import { bodyTimeoutMs, invalidDelivery, isBytes, type ReadBody, routeAdvice } from '../body.js'
 import { coreOf, type ReceiverCore } from '../core.js'
-import { foreignCall } from '../options.js'
+import { wrongAdapter } from '../options.js'
 import type { CallbackReceiver } from '../receiver.js'
 import type { NodeRequest, NodeResponse } from './node-types.js'
 
@@ -36,7 +36,7 @@ export async function handleNodeRequest(
   response: NodeResponse,
   headers = request?.headers,
 ): Promise<void> {
-  if (typeof response?.end !== 'function') throw foreignCall('it takes a request and a response of Node.js')
+  if (typeof response?.end !== 'function') throw wrongAdapter('it takes a request and a response of Node.js')
 
   core.connections.remember(request)
 

@@ -6,7 +6,7 @@ import { messageOf } from '../../shared/text.js'
 import { settlesWithin } from '../../shared/waits.js'
 import { bodyTimeoutMs, bytesOf, invalidDelivery, type ReadBody, routeAdvice } from '../body.js'
 import { coreOf, type ReceiverCore } from '../core.js'
-import { foreignCall, validateRoute } from '../options.js'
+import { validateRoute, wrongAdapter } from '../options.js'
 import type { CallbackReceiver } from '../receiver.js'
 
 /** Options of {@link toWebHandler}. */
@@ -62,7 +62,7 @@ export function toWebHandler<Rest extends unknown[] = []>(
 
   return (request, ...rest) => {
     // Thrown and not rejected, so that every framework reports it.
-    if (request.method && typeof request.headers?.get !== 'function') throw foreignCall('it takes a Request')
+    if (request.method && typeof request.headers?.get !== 'function') throw wrongAdapter('it takes a Request')
     return answered(request, rest)
   }
 }
