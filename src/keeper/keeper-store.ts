@@ -127,16 +127,17 @@ export class KeeperStore {
     return this.#attempt('read', key, async () => storedText(await this.store.get(this.#nameOf(key))))
   }
 
-  async #attempt<T>(verb: 'read' | 'write', key: string, operate: () => Promise<T>): Promise<Awaited<T>> {
+  async #attempt<T>(verb: 'read' | 'write', key: string, operate: () => Promise<T>): Promise<T> {
     if (this.isFailing) throw new StoreFailure(failingMessage)
-    try {
-      const result = await inTime(operate)
-      this.problems.resolve('STORE', `${verb} ${key}`)
-      return result
-    } catch (cause) {
+    const result = await inTime(operate).catch(async () => {
       await this.tryWrite()
-      throw this.#fail(verb, key, cause)
-    }
+      // Once more, because the store may only now work again: then nothing is wrong with this key.
+      return inTime(operate).catch((cause: unknown) => {
+        throw this.#fail(verb, key, cause)
+      })
+    })
+    this.problems.resolve('STORE', `${verb} ${key}`)
+    return result
   }
 
   #nameOf(key: string): string {

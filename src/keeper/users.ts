@@ -28,8 +28,6 @@ class KnownUser {
   /** The last known text in the store, and since when it has not changed. */
   text: string | undefined
   unchangedSince = longAgo
-  /** A text that may be in the store, because its write got no answer: if it has a claim, nothing was sent. */
-  unanswered: string | undefined
   record: UserRecord | undefined
   /** The last record before another process removed it: the user continues with it, if the roster still has the name. */
   removed: UserRecord | undefined
@@ -141,11 +139,7 @@ export class Users {
   /** Reads the record; writes it back if the store has lost it, and not on purpose. @throws StoreFailure, Collision */
   async read(user: KnownUser): Promise<UserRecord | undefined> {
     const known = user.record
-    const { text, value: stored } = await this.#get(user.username)
-    // A write of this process whose answer was lost: the claimed request was never sent.
-    const wasWritten = text !== undefined && text === user.unanswered
-    if (wasWritten) this.problems.resolve('STORE', `write ${user.key}`)
-    const value = stored && wasWritten ? { ...stored, claim: undefined } : stored
+    const { text, value } = await this.#get(user.username)
     const isNew = text !== user.text
     if (isNew) Object.assign(user, { text, unchangedSince: now() })
     if (value !== undefined) {
@@ -201,10 +195,9 @@ export class Users {
 
   async #replace(user: KnownUser, text: string, record: UserRecord | undefined): Promise<void> {
     const ttlMs = record === undefined ? day : undefined
-    user.unanswered = text
     if (!(await this.store.write(user.key, user.text, text, ttlMs))) throw new Collision()
     this.#track(user, record)
-    Object.assign(user, { text, removed: undefined, unanswered: undefined })
+    Object.assign(user, { text, removed: undefined })
     user.unchangedSince = user.readSince = now()
   }
 

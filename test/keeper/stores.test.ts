@@ -274,7 +274,7 @@ test('a write that is repeated after a lost answer, and answered `false`, is fou
 test.each([
   ['claim', '"claim"'],
   ['record with the id', '"provenAt"'],
-])('a %s whose write got no answer delays its user by seconds', async (_what, part) => {
+])('a %s whose write got no answer delays its user by seconds, and is no problem', async (_what, part) => {
   const unanswered = new Set<string>()
   const store = storeWith((kept) => ({
     async compareAndSet(key, expected, value) {
@@ -287,6 +287,7 @@ test.each([
   const { report } = await swept(world)
   expect(unanswered.size).toBe(20)
   expect(report).toMatchObject({ active: 20, created: 20, failed: [], problems: [] })
+  expect(world.problems).toEqual([])
   expect(world.requests).toHaveLength(20)
   expect(world.time.nowMs).toBeLessThan(20 * second)
 })
