@@ -8,7 +8,9 @@ import { connect as connectTls } from 'node:tls'
 import { startEmulator } from 'notification-subscriber/emulator'
 import { ConfigurationError, DeliveryReceiver, toNodeHandler } from 'notification-subscriber/webhooks'
 import { expect, test } from 'vitest'
+import { coreOf } from '../../src/webhooks/core.js'
 import { deferred } from '../support/deferred.js'
+import { eventually } from '../support/eventually.js'
 import { listen } from '../support/listen.js'
 import { lowEnergyDelivery } from './deliveries.js'
 import { authenticated, secrets } from './support.js'
@@ -85,12 +87,14 @@ test('no connection is ended for being idle while handlers run', async () => {
 })
 
 test('what is left after timeoutMs is ended: silent and half-open connections, and slow handlers are counted', async () => {
-  const { receiver, server, port } = await serve(() => new Promise(() => {}))
+  const work = deferred<void>()
+  const { receiver, server, port } = await serve(() => work.promise)
   const silent = connect(port, '127.0.0.1').on('error', () => {})
   const halfOpen = connect(port, '127.0.0.1').on('error', () => {})
   halfOpen.write('POST / HTTP/1.1\r\nHost: a\r\n')
   const agent = new Agent({ keepAlive: true })
-  const pending = post(port, agent)
+  // The handler ends soon after its connection: too late.
+  const pending = post(port, agent).then(() => sleep(50).then(work.resolve))
   await once(server, 'request')
   const ended = Promise.all([once(silent, 'close'), once(halfOpen, 'close')])
   expect(await receiver.close(server, { timeoutMs: 300 })).toBe(1)
@@ -119,6 +123,7 @@ test('a server for HTTP/2 and HTTP/1 leaves nothing: no session, no silent conne
   expect(await receiver.close(server, { timeoutMs: 2_000 })).toBe(0)
   await ended
   await closed
+  await eventually(() => expect(coreOf(receiver).connections.of(server).size).toBe(0))
   agent.destroy()
 })
 
