@@ -258,8 +258,9 @@ describe('unusual requests and responses', () => {
       response.writeHead(202).end()
       handler(request, response)
     })
-    expect((await server.post(delivery)).status).toBe(202)
-    expect(lines).toMatchObject([{ level: 'debug' }])
+    // What is refused is not read: then the connection is closed, if that can still be said.
+    expect((await server.post(delivery, { token: 'x' })).status).toBe(202)
+    expect(lines).toMatchObject([{ fields: { event: 'callback.refused' } }])
   })
 })
 
