@@ -42,6 +42,7 @@ const adviceByKind: readonly (readonly [RegExp, string])[] = [
     refusedCertificate,
     'The server wants a client certificate that it accepts (docs/client.md, A client certificate).',
   ],
+  [/NO_APPLICATION_PROTOCOL/, 'It speaks only HTTP/2: set `dispatcher: new Agent({ allowH2: true })`.'],
   [/^(?:ERR_SSL_|EPROTO)/, 'Does the port speak TLS, in a version that Node.js allows?'],
   [/^PROXY/, 'Check the address of the proxy (HTTPS_PROXY) and its log, or list the host in NO_PROXY.'],
   [/./, 'Check the address, and the proxy if there is one.'],

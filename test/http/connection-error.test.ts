@@ -58,6 +58,7 @@ const failures: Record<
       ...failedWith('CERT_NOT_YET_VALID', 'CERT_REVOKED', 'UNABLE_TO_GET_CRL', 'CERT_SIGNATURE_FAILURE'),
       ...failedWith('CERT_CHAIN_TOO_LONG', 'CERT_UNTRUSTED', 'CERT_REJECTED'),
       ['an ERR_SSL_ code', connecting('ERR_SSL_WRONG_VERSION_NUMBER')],
+      ['HTTP/2 alone', connecting('ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL')],
       ['what OpenSSL says, on one line', failed({ code: 'EPROTO', syscall: 'connect' }, ofOpenSsl)],
     ],
   },
