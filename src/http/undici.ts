@@ -51,7 +51,9 @@ async function open(ca: string | undefined, proxy: string | undefined): Promise<
   const tls = await tlsOptions(ca)
   // The client's deadline covers the whole call; undici's own timeouts could end it earlier.
   const limits = { connections: maxConnections, headersTimeout: 0, bodyTimeout: 0 }
-  const options = { ...limits, connect: namingAlerts(undici.buildConnector(tls)) }
+  const connect = namingAlerts(undici.buildConnector(tls))
+  // Gateways drop idle connections silently, whatever the server's `Keep-Alive` says: the next request would get no answer.
+  const options = { ...limits, keepAliveMaxTimeout: 30_000, connect }
   const direct = new undici.Agent(options)
   const proxied = proxy && proxyAgent(undici, proxy, { ...options, proxyTls: tls, requestTls: tls })
   // No proxy reaches this machine.

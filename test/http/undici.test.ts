@@ -104,6 +104,25 @@ describe('on a loopback server', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
+  test('a connection that the server would keep for ten minutes is closed after half a minute without a call', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const closed = vi.fn()
+    const listener: RequestListener = ({ socket }, response) => {
+      socket.once('close', closed)
+      response.writeHead(204).end()
+    }
+    await using server = await serving(createServer({ keepAliveTimeout: 600_000 }, listener))
+    await using client = clientOf(server)
+    await client.unsubscribe(1)
+    await vi.advanceTimersByTimeAsync(29_000)
+    await client.unsubscribe(2)
+    expect(closed).not.toHaveBeenCalled()
+
+    await vi.advanceTimersByTimeAsync(31_000)
+    await eventually(() => expect(closed).toHaveBeenCalled())
+  })
+
   test.each([
     { told: 250, addressMs: 2_000 },
     { told: 5_000, addressMs: 5_000 },
