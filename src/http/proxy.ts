@@ -49,7 +49,7 @@ export function proxyAgent(
   } catch {
     // The address is not shown, because it may hold a password.
     const message =
-      'must be the address of an HTTP proxy, such as `http://proxy.example.com:3128`, with `%25` for a `%` in user or password'
+      'must be the address of an HTTP proxy, such as `http://proxy.example.com:3128`, with `%23` for a `#` in user or password, and so for each of `%/?@\\`'
     throw configurationError('The proxy that the environment names cannot be used')([
       { path: [variable], message },
     ])

@@ -196,6 +196,7 @@ describe('a proxy that fails', () => {
     'socks5://proxy',
     'http://user:pr0xy-password@pro xy',
     'http://user:pr0xy-password%@proxy',
+    'http://user:pr0xy-password#@proxy',
   ])(
     'by having an address that is none, %j: the configuration is wrong, and its password stays hidden',
     async (address) => {
@@ -203,7 +204,7 @@ describe('a proxy that fails', () => {
       await using client = clientOf(`https://${host}`)
       const error = await failureOf(client.getAccessToken())
       expect(error).toMatchObject({ code: 'CONFIGURATION', issues: [{ path: ['http_proxy'] }] })
-      expect((error as Error).message).toContain('The proxy that the environment names cannot be used')
+      expect((error as Error).message).toContain('`%23` for a `#` in user or password')
       expect(JSON.stringify([error, String(error), (error as Error).cause])).not.toContain('pr0xy-password')
     },
   )
