@@ -47,7 +47,7 @@ function textOfPage(body: string): string {
     .replace(/<(head|script|style)\b[\s\S]*?(?:<\/\1>|$)/gi, ' ')
     .replace(/<[^<>]*(?:>|$)/g, ' ')
     .replace(/\s+/g, ' ')
-  return text.includes(title.trim()) ? text.trim() : `${title}: ${text}`
+  return (text.includes(title.trim()) ? text : `${title}: ${text}`).trim()
 }
 
 /** Whether a body is a page of HTML or XML. */

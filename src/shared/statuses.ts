@@ -66,6 +66,9 @@ export const isInvalidInput = oneOf(400, 409, 422)
 /** Something in front of the receiver refused the body of a callback. */
 export const isBodyRefused = oneOf(400, 413, 415)
 
+/** The request as a whole, its address or its headers are larger than the server allows. */
+export const isTooLarge = oneOf(413, 414, 431)
+
 /** The server has no time, or not yet: another attempt may succeed. */
 export const isBusy = oneOf(408, 425, 429, 503)
 

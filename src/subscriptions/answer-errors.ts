@@ -24,6 +24,7 @@ import {
   isOutcomeOpen,
   isRedirect,
   isServerError,
+  isTooLarge,
   isUnauthorized,
   provesCreate,
 } from '../shared/statuses.js'
@@ -138,6 +139,7 @@ function adviceAfter(
     }
     if (isForbidden(status)) return 'It does not permit this: ask the operator of the service for access.'
     if (isNotFound(status)) return `Check ${baseUrl}: there is no subscription service at this address.`
+    if (isTooLarge(status)) return 'Send less: fewer users, or shorter parameters, headers or token.'
     if (isBusy(status)) return `It is busy: try again ${when}.`
     if (isOutcomeOpen(status)) return 'It failed: try again later.'
     if (isServerError(status)) {

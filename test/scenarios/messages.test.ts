@@ -237,7 +237,7 @@ test('messages about answers of the service', async () => {
         usernames: Array.from({ length: count }, (_, index) => `agent-${index}`),
       })
   const statuses = [
-    ...[300, 302, 399, 400, 401, 403, 404, 408, 410, 418, 425, 429, 499],
+    ...[300, 302, 399, 400, 401, 403, 404, 408, 410, 413, 418, 425, 429, 431, 499],
     ...[500, 501, 502, 503, 504, 505, 507, 511, 520, 599],
   ]
   await expectMessages('answers', {
