@@ -51,7 +51,7 @@ export class KeeperStore {
   /** @returns whether the text was stored; after a failure it may be stored, too @throws StoreFailure */
   async write(key: string, expected: string | undefined, text: string, ttlMs?: number): Promise<boolean> {
     const isStored = await this.#attempt('write', key, () => this.#swap(key, expected, text, ttlMs))
-    // A client that repeats a write whose answer was lost finds its own text.
+    // A client library may repeat a write whose answer was lost: the repetition finds its own text.
     return isStored || (await this.#get(key)) === text
   }
 
@@ -103,7 +103,7 @@ export class KeeperStore {
   async #tryWrite(): Promise<void> {
     const name = this.#nameOf('check')
     try {
-      // As a record, because some stores return JSON parsed, cut long texts, or change letters.
+      // Like a record: some stores parse JSON, cut long texts, or change letters.
       const next = () => JSON.stringify({ check: randomUUID(), sample: 'Aa'.repeat(500) })
       await inTime(() => this.store.set(name, next()))
       const text = storedText(await inTime(() => this.store.get(name)))

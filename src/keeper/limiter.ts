@@ -10,7 +10,7 @@ import type { Failure } from './request.js'
 import { delay, lookMs, now, retryWaitMs } from './timing.js'
 import type { User, Users } from './users.js'
 
-/** If the requests of this many different users fail in a row, or of all, it is an outage. */
+/** It is an outage if the requests of this many users fail in a row, or of all users if there are fewer. */
 const usersOfAnOutage = 3
 
 /** Stops everything that the keeper is doing. */

@@ -33,7 +33,7 @@ const supersededLookMs = 10_000
 /** How long a stop waits for answers, and then for the rest. */
 const stopTimeoutMs = 10_000
 const stopGraceMs = 1_000
-/** Users at once per request in flight, because store operations take most of a reconciliation. */
+/** How many users are reconciled at once for each request that may be in flight: the store takes most of the time. */
 const usersPerRequest = 4
 /** From this many refusals in a row on, a user is a problem. */
 const reportedRefusals = 3

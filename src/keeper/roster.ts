@@ -72,7 +72,7 @@ export class RosterReader {
     await delay(0)
     const asked = wantsNone ? new Set<string>() : await this.ask()
     const isBelieved = wantsNone || (asked && (await this.#isPlausible(asked, recorded)))
-    // Without a plausible roster no user joins or leaves: otherwise the same roster would next lack a smaller share.
+    // Without a plausible roster no user joins or leaves: if some left, the same roster would lack fewer the next time.
     const listed = isBelieved ? asked : undefined
     for await (const username of withPauses([...recorded, ...(listed ?? [])])) {
       // Without a plausible roster only a record shows that a user is wanted.

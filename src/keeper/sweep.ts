@@ -52,7 +52,7 @@ export class Sweep {
     if (isCreated) this.counts.created++
     if (gaps.length > 0) this.counts.restored++
     if (ending.kind === 'forget') this.counts.removed++
-    // The reconciliation had begun before the sweep.
+    // The proof is older than the sweep: the user is reconciled again.
     if (isDone && user.isWanted && user.proofSince < this.provenSince) return
     if (isDone || ending.kind === 'forget') this.#close(user, isDone && user.isWanted)
     else this.#wait(user, ending)

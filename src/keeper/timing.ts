@@ -32,7 +32,7 @@ export function restoreWaitMs(restores: number): number {
   return restores === 0 ? 0 : backoffMs(restores, { firstMs: minute, maxMs: 15 * minute })
 }
 
-/** The wait after this many failures in a row: 5 s to 5 min, also if `Retry-After` is longer. A shorter one counts three times. */
+/** The wait after this many failures in a row: 5 s to 5 min. The first three waits may be a shorter `Retry-After`. */
 export function retryWaitMs(failures: number, retryAfterMs?: number): number {
   const backoff = backoffMs(failures, { firstMs: 5_000, maxMs: 5 * minute })
   const isTrusted = retryAfterMs !== undefined && failures <= 3

@@ -43,7 +43,7 @@ class KnownUser {
 
   delivery: LastDelivery | undefined
 
-  /** When the next reconciliation is due: by the schedule, or at once for a sweep, a delivery, or news of roster, records or ids. */
+  /** When the next reconciliation is due: by the schedule, or at once for a sweep, a delivery, or a change elsewhere. */
   dueFrom = longAgo
   isInFlight = false
   /** Failures in a row, and how many refusals of the service are the last of them. */
@@ -201,7 +201,7 @@ export class Users {
     user.unchangedSince = user.readSince = now()
   }
 
-  /** Takes over another process' record. Its age comes from the wall clock, but is not before the last look. */
+  /** Takes over the record of another process. The time of its proof is believed, back to the last look at the record. */
   #takeIn(user: KnownUser, record: UserRecord | undefined): void {
     const known = user.record
     this.#track(user, record)

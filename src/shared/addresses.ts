@@ -57,7 +57,7 @@ export function redirectTarget(location: string | undefined, from: string): stri
   return url ? excerpt(url.origin + url.pathname, 200) : undefined
 }
 
-/** `undefined` for a text that is no absolute URL. In Node 20 and 22, `URL.canParse` soon says so of every `ü`. */
+/** `undefined` for a text that is no absolute URL. In Node.js 20 and 22, `URL.canParse` soon refuses every `ü`. */
 export function parsedUrl(text: string, base?: string): URL | undefined {
   try {
     return new URL(text, base)

@@ -14,8 +14,8 @@ export function messageOf(thrown: unknown): string {
   return excerpt(wholeMessageOf(thrown, 201), 200)
 }
 
-/** More than the longest text that is hidden as one. */
-const hiddenAsOne = 1_000
+/** How far behind the cut a text is searched: a secret there may begin before the cut. */
+const searchedBehindCut = 1_000
 
 /**
  * The beginning of a text. Hides passwords in addresses, also one that holds an unencoded slash, and what looks like a secret:
@@ -26,7 +26,7 @@ const hiddenAsOne = 1_000
  */
 export function withoutPasswords(text: string, maxLength: number): string {
   return text
-    .slice(0, maxLength + hiddenAsOne)
+    .slice(0, maxLength + searchedBehindCut)
     .replace(/\b(?!https?:)([a-z][a-z\d+.-]{0,20}:\/\/[^\s/:@]{0,200}:)\S{0,500}@/gi, '$1…@')
     .replace(/\b([a-z][a-z\d+.-]{0,20}:\/\/)[^\s/?#]{0,500}@/gi, '$1…@')
     .replace(/\b(?:((?:Bearer|Basic)\s+)(?=\S{0,99}\d)[\w.~+/=-]{8,}|eyJ[\w-]+\.[\w.-]+)/gi, '$1…')

@@ -4,7 +4,7 @@
  */
 import { crc32 } from 'node:zlib'
 
-/** What a file holds: deliveries, and more to come (`open`) or not (`closed`; cleaners delete `*.log`), or a dead letter. */
+/** A file of deliveries gets more (`open`) or no more (`closed`; cleaners would delete a `.log`). The others are dead letters. */
 const kinds = ['open', 'closed', 'invalid', 'stuck', 'unreadable'] as const
 
 /** The fields of a file name. */

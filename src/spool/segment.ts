@@ -29,7 +29,7 @@ export class Segment {
   #nextPlace = 0
   /** The other waiting entries: those that are next, are in flight, or have failed. */
   readonly #entries = new Set<Entry>()
-  /** The rest of the file from the last entry on that was read and never attempted before. */
+  /** The file from the last entry of `takeNew` on, as it was read: the next entries are in it. */
   #ahead = nothingRead
   #isDamaged = false
   #isNameSynced = false

@@ -109,8 +109,8 @@ export class SubscriptionEndpoints {
         return { created: false, conflict }
       }
       if (!isSuccess(answer.status) || !isOfService) throw apiError(answer, call.busyAttempts > 0)
-      const falsely = provesCreate(answer.status) ? undefined : falseSuccess(answer)
-      if (falsely !== undefined) throw falsely
+      const failure = provesCreate(answer.status) ? undefined : falseSuccess(answer)
+      if (failure !== undefined) throw failure
       const { subscription_id } = answer.json(createSubscriptionResponseSchema, (issues) =>
         noUsableId(answer, issues),
       )

@@ -98,7 +98,7 @@ function readNodeStream(request: NodeRequest, maxBytes: number): Promise<ReadBod
       request.resume()
     }
     const breakOff = (problem: string, cause?: unknown) => {
-      // `close` also comes after the end. An error for each callback would cost half of its time.
+      // `close` comes after the end, too, where an error would cost half of a callback's time.
       if (!isRead) stop({ body: body.bytes, failure: invalidDelivery(body.bytes, problem, cause) })
     }
     const timer = setTimeout(breakOff, bodyTimeoutMs, `did not arrive within ${bodyTimeoutMs} ms`)
