@@ -38,10 +38,10 @@ export function loopbackCallbackProblem(
   callbackUrl: string | URL,
   baseUrl: string | undefined,
 ): string | undefined {
-  const [callback, service] = [parsedUrl(String(callbackUrl)), parsedUrl(baseUrl ?? '')]
-  if (!callback || !service || !isInsecureLoopback(callback) || loopbackHost.test(service.hostname)) {
-    return undefined
-  }
+  const callback = parsedUrl(String(callbackUrl))
+  if (!callback || !isInsecureLoopback(callback)) return undefined
+  const service = parsedUrl(baseUrl ?? '')
+  if (!service || loopbackHost.test(service.hostname)) return undefined
   return `must be an https: URL: ${service.origin} would call its own machine (http: on loopback is for a service on loopback)`
 }
 

@@ -28,7 +28,9 @@ export function lazy<Schema extends zod.ZodType>(build: () => Schema): zod.ZodLa
   return schema
 }
 
-/** Without a class to know lazy schemas by, the client compiles and keeps none of what is behind them. */
-export class ZodLazy {}
+/** Compiled, a schema would keep what is behind it. */
+export function compile<Schema>(schema: Schema): Schema {
+  return schema
+}
 
-export const z = { ...zod, lazy, ZodLazy }
+export const z = { ...zod, lazy, compile }
