@@ -1,3 +1,4 @@
+/** `notification-subscriber check`: tries the configuration, the receiver and the service, step by step. */
 import { missingFrom } from '../client/environment.js'
 import { NotificationClient } from '../client/notification-client.js'
 import { callbackUrlProblem, loopbackCallbackProblem } from '../shared/addresses.js'

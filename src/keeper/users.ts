@@ -148,7 +148,7 @@ export class Users {
       if (isOlder) this.problems.reportOnce('STORE', lossMessage, 'loss')
       if (isNew) this.#takeIn(user, isOlder ? { ...value, idUnsure: true } : value)
     } else if (known === undefined || text === goneMark || !user.isWanted) {
-      // The name goes with the record, perhaps after this process has read the index.
+      // There is none, or it was removed on purpose, and its name with it, perhaps after this process has read the index.
       if (text === goneMark) user.isIndexed = false
       if (known !== undefined) {
         user.removed = { ...known, id: undefined, idUnsure: undefined, claim: undefined, endedByUs: true }
@@ -156,6 +156,7 @@ export class Users {
         if (user.isWanted) this.isRosterOld = true
       }
     } else {
+      // The store has lost it.
       user.provenId = undefined
       await this.write(user, known)
       if (text !== undefined) return user.record
