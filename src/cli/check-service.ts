@@ -14,7 +14,7 @@ import {
 } from '../shared/statuses.js'
 import { formatIssues } from '../shared/validation.js'
 import { Finding, type Steps } from './step-report.js'
-import { claimsOf, compareClocks, describeClaims, hasExpired } from './token.js'
+import { compareClocks, readToken } from './token.js'
 
 /** Each step shows the first answer. */
 export const callOptions = { timeoutMs: 15_000, retry: false, logger: false } as const
@@ -37,10 +37,9 @@ export async function checkService(steps: Steps, env: Environment): Promise<bool
 }
 
 async function checkToken(client: NotificationClient): Promise<string> {
-  const claims = claimsOf(await client.getAccessToken())
-  if (claims === undefined) return 'issued, but not a JWT: only the service can read it'
-  if (!hasExpired(claims)) return describeClaims(claims)
-  throw new Finding(`it has expired already: ${describeClaims(claims)}`, compareClocks)
+  const { description, hasExpired } = readToken(await client.getAccessToken())
+  if (!hasExpired) return description
+  throw new Finding(`it has expired already: ${description}`, compareClocks)
 }
 
 const sent = `POST ${endpoints.create.path} without any field is`

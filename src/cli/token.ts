@@ -18,50 +18,40 @@ export async function token(context: CommandContext, flags: TokenFlags): Promise
     )
   }
   const issued = await callService('token', context, (client, options) => client.getAccessToken(options))
-  const claims = claimsOf(issued)
+  const { claims, description, hasExpired } = readToken(issued)
   const accessToken = flags.printToken && issued
   const fields = { type: 'Bearer', ...claims, accessToken }
   if (accessToken) {
     terminal.event('token', fields, accessToken)
-    return 0
-  }
-  const description =
-    claims === undefined ? 'not a JWT: only the service can read it' : describeClaims(claims)
-  if (claims !== undefined && hasExpired(claims)) {
+  } else if (hasExpired) {
     terminal.event('token', fields)
     throw new CommandFailure(`✘ The token has expired already: ${description}\n  → ${compareClocks}`)
+  } else {
+    terminal.success('token', fields, `Bearer token: ${description}`)
   }
-  terminal.success('token', fields, `Bearer token: ${description}`)
   return 0
 }
 
 export const compareClocks = "Compare this machine's clock with that of the authorization server"
 
-/** `exp` is in seconds since 1970. */
-export type TokenClaims = NonNullable<ReturnType<typeof claimsOf>>
-
-/** The unverified claims (RFC 7519), with texts cut; `undefined` if the token is no JWT. */
-export function claimsOf(token: string) {
+/** The unverified claims (RFC 7519), with texts cut, and in words. */
+export function readToken(token: string) {
   const payload = parseJson(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'))
-  if (payload === undefined) return undefined
-  const { iss, azp, exp, scope }: Record<string, unknown> = Object(payload)
-  const text = (claim: unknown) => (typeof claim === 'string' ? excerpt(claim, 200) : undefined)
-  return {
-    iss: text(iss),
-    azp: text(azp),
-    exp: typeof exp === 'number' ? exp : undefined,
-    scope: text(scope),
+  if (payload === undefined) {
+    return { description: 'not a JWT: only the service can read it', hasExpired: false }
   }
-}
-
-export function hasExpired({ exp }: TokenClaims): boolean {
-  return exp !== undefined && exp * 1000 <= Date.now()
-}
-
-export function describeClaims(claims: TokenClaims): string {
-  const { iss = 'missing', azp = 'missing', exp, scope = 'none' } = claims
-  const remainingMs = exp === undefined ? 0 : exp * 1000 - Date.now()
+  const claims: Record<string, unknown> = Object(payload)
+  const text = (name: string) => (typeof claims[name] === 'string' ? excerpt(claims[name], 200) : undefined)
+  const [iss, azp, scope] = [text('iss'), text('azp'), text('scope')]
+  // In seconds since 1970.
+  const exp = typeof claims.exp === 'number' ? claims.exp : undefined
+  const remainingMs = exp === undefined ? Number.POSITIVE_INFINITY : exp * 1000 - Date.now()
   const inWords = durationInWords(Math.abs(remainingMs))
-  const expiry = remainingMs > 0 ? `expires in ${inWords}` : `expired ${inWords} ago`
-  return `iss ${iss}, azp ${azp}, ${exp === undefined ? 'exp missing' : expiry}, scope ${scope}`
+  const expiry =
+    exp === undefined ? 'exp missing' : remainingMs > 0 ? `expires in ${inWords}` : `expired ${inWords} ago`
+  return {
+    claims: { iss, azp, exp, scope },
+    description: `iss ${iss ?? 'missing'}, azp ${azp ?? 'missing'}, ${expiry}, scope ${scope ?? 'none'}`,
+    hasExpired: remainingMs <= 0,
+  }
 }

@@ -96,7 +96,6 @@ const log = consoleLogOf(undefined)
 
 export class Activity {
   readonly #events = new Map<number, TimeLineEvent>()
-  readonly #numbers = new Map<WhatHappened['kind'], number[]>()
   readonly #counts = { token: 0, create: 0, update: 0, unsubscribe: 0, unknown: 0 }
   readonly #emitter = new EventEmitter().setMaxListeners(0)
   readonly #lastIds = { event: 0, request: 0, callback: 0 }
@@ -181,11 +180,9 @@ export class Activity {
 
   #add(event: WhatHappened): number {
     const number = ++this.#lastIds.event
-    const numbers = this.#numbers.get(event.kind) ?? []
-    this.#numbers.set(event.kind, numbers)
-    numbers.push(number)
-    if (numbers.length > keptEvents) this.#events.delete(numbers.shift() ?? 0)
     this.#events.set(number, { number, ...event })
+    const ofKind = this.events.filter(({ kind }) => kind === event.kind)
+    if (ofKind.length > keptEvents) this.#events.delete(ofKind[0]?.number ?? 0)
     this.changed()
     return number
   }

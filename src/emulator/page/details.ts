@@ -6,7 +6,16 @@ import { clock, endReasons, isFailed, toneOf } from '../words.js'
 import { faultForm, guideOf, sendForm } from './forms.js'
 import type { View } from './host.js'
 import { actionButton, copyButton, type Html, html } from './html.js'
-import { dots, eventRow, outcomeOf, reasonOf, type SentEvent, subscriptionIdOf, titleOf } from './rows.js'
+import {
+  dots,
+  eventRow,
+  outcomeOf,
+  reasonOf,
+  type SentEvent,
+  subscriptionIdOf,
+  targetOf,
+  titleOf,
+} from './rows.js'
 import type { Pairs } from './secrets.js'
 
 export function openedOf(view: View): Html | undefined {
@@ -28,6 +37,7 @@ function sentDetails(event: SentEvent, view: View): Html {
   const { number, kind, request } = event
   const { startedAt, fault, answer } = request
   const isCallback = kind === 'callback'
+  const { method, address } = targetOf(event)
   const reason = reasonOf(event)
   const isWhole = request.bodyLength === request.body.length
   const subscriptionId = isCallback
@@ -40,7 +50,7 @@ function sentDetails(event: SentEvent, view: View): Html {
     ${fault && html`<p class="notice warning">An injected fault: ${faultInWords(fault)}.</p>`}
     ${reason && html`<p class="notice ${isFailed(request) ? 'bad' : toneOf(request)}">${reason}</p>`}
     ${isCallback && fault === undefined && isFailed(request) && parametersSent(request.headers, view)}
-    <p><code>${isCallback ? `POST ${view.secrets.url(request.callbackUrl)}` : `${request.method} ${view.secrets.url(request.path)}`}</code></p>
+    <p><code>${method} ${view.secrets.url(address)}</code></p>
     <div class="buttons">
       ${isCallback && isActive && isWhole && actionButton('resend', { event: number }, 'Resend', 'primary')}
       ${isCallback && html`<a class="button" href="${view.linkTo({ open: `send-${number}` })}">Change and send…</a>`}

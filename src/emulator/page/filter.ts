@@ -2,7 +2,7 @@
 import type { TimeLineEvent } from '../activity.js'
 import type { SubscriptionRecord } from '../service/subscription-store.js'
 import { endReasons } from '../words.js'
-import { reasonOf, subscriptionIdOf, titleOf } from './rows.js'
+import { reasonOf, subscriptionIdOf, targetOf, titleOf } from './rows.js'
 import { Secrets } from './secrets.js'
 
 const masked = new Secrets(false)
@@ -26,22 +26,15 @@ export function matching<Item>(
 export function eventText(event: TimeLineEvent, filter: string): readonly unknown[] {
   const about = [titleOf(event), `#${subscriptionIdOf(event)}`]
   if (event.kind === 'ended') return [...about, endReasons[event.reason]]
+  const { method, address } = targetOf(event)
   const { status, error, headers, body, answer } = event.request
   const outcome = [status, error, reasonOf(event), masked.answer(answer?.body ?? '')]
-  if (event.kind === 'request') {
-    const { method, path } = event.request
-    return [
-      ...about,
-      ...outcome,
-      method,
-      masked.url(path),
-      ...Object.entries(masked.fields(headers, body) ?? {}).flat(),
-    ]
-  }
-  const { callbackUrl, notificationId, username } = event.request
+  const all = [...about, ...outcome, method, masked.url(address)]
+  if (event.kind === 'request') return all.concat(Object.entries(masked.fields(headers, body) ?? {}).flat())
+  const { notificationId, username } = event.request
   // Letters of a random id are no name: it is found as a whole only, as a log has it.
   const id = filter.includes(notificationId) ? notificationId : ''
-  return [...about, ...outcome, username, masked.url(callbackUrl), body.replace(notificationId, ''), id]
+  return [...all, username, body.replace(notificationId, ''), id]
 }
 
 export function subscriptionText(subscription: SubscriptionRecord): readonly unknown[] {

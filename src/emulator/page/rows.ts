@@ -19,6 +19,11 @@ export interface SubscriptionRow {
   readonly reason?: EndedEvent['reason']
 }
 
+export function targetOf({ kind, request }: SentEvent): { method: string; address: string } {
+  if (kind === 'callback') return { method: 'POST', address: request.callbackUrl }
+  return { method: request.method, address: request.path }
+}
+
 export function subscriptionIdOf(event: TimeLineEvent): number | undefined {
   return 'request' in event ? event.request.subscriptionId : event.subscription.subscriptionId
 }

@@ -2,6 +2,7 @@
  * Hides the values of marked places until the page asks for them: Authorization, parameters, credentials, access tokens and
  * the query of an address. A receiver may repeat a secret in its answer: that is not searched.
  */
+import { withoutQuery } from '../../shared/addresses.js'
 import { createFields } from '../../shared/routes.js'
 import { parseJson } from '../../shared/validation.js'
 
@@ -25,44 +26,27 @@ export class Secrets {
     return Object.fromEntries(Object.entries(pairs).map(([name, value]) => [name, this.value(name, value)]))
   }
 
+  /** Authorization keeps its scheme. */
   value(name: string, value: string): string {
     if (name === 'callback_url' || name === 'location') return this.url(value)
-    if (value === '' || harmless.has(name)) return value
-    return this.#hidden(value)
+    if (this.areShown || value === '' || harmless.has(name)) return value
+    return value.replace(/^((?:Basic|Bearer) )?.*$/is, `$1${dots}`)
   }
 
-  /** The names in a query stay, its values do not, and neither does a password. */
+  /** Without its query, and without a password. */
   url(url: string): string {
-    if (this.areShown) return url
-    const [before = '', query] = url.replace(/\/\/[^/?#]*@/, `//${dots}@`).split(/\?(.*)/s)
-    if (query === undefined) return before
-    const pairs = query.split('&').map((pair) => {
-      const valueFrom = pair.indexOf('=') + 1
-      return pair.slice(0, valueFrom) + (valueFrom < pair.length ? dots : '')
-    })
-    return `${before}?${pairs.join('&')}`
+    return this.areShown ? url : withoutQuery(url.replace(/\/\/[^/?#]*@/, `//${dots}@`))
   }
 
-  /** The fields of a body, if it is JSON, whatever its headers say, or a form. */
+  /** The fields of a form. JSON may be called one, and its text would count as the name of a field. */
   fields(headers: Pairs, body: string): Pairs | undefined {
-    const json = parseJson(body)
-    if (json !== null && typeof json === 'object') {
-      return this.pairs(
-        Object.fromEntries(Object.entries(json).map(([name, value]) => [name, String(value)])),
-      )
-    }
     const isForm = /^application\/x-www-form-urlencoded\b/i.test(headers['content-type'] ?? '')
-    return isForm ? this.pairs(Object.fromEntries(new URLSearchParams(body))) : undefined
+    if (!isForm || typeof parseJson(body) === 'object') return undefined
+    return this.pairs(Object.fromEntries(new URLSearchParams(body)))
   }
 
   /** An answer, without its access token. */
   answer(body: string): string {
     return this.areShown ? body : body.replace(/("access_token": ?")[^"]+/, `$1${dots}`)
-  }
-
-  /** Authorization keeps its scheme. */
-  #hidden(value: string): string {
-    const [, scheme = ''] = /^((?:Basic|Bearer) )/i.exec(value) ?? []
-    return this.areShown ? value : scheme + dots
   }
 }

@@ -127,7 +127,7 @@ export class SubscriptionStore {
       notificationTypes: [...notificationTypes],
       usernames: [...usernames],
       callbackUrl,
-      parameters: merged({}, parameters),
+      parameters,
       consecutiveFailures: 0,
     }
     this.#active.set(subscriptionId, subscription)
