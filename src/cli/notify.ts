@@ -64,24 +64,17 @@ async function post(pageUrl: string, notification: object): Promise<NotifyAnswer
 }
 
 function print(terminal: Terminal, answer: NotifyAnswer, pageUrl: string): void {
-  const { type, category, username, results, subscribed } = answer
+  const { type, category, username, results, subscribed, message } = answer
+  const cross = terminal.paint('red', '✘')
   for (const result of results) {
     const { subscriptionId, callbackUrl, status, error, subscriptionEnded } = result
-    const mark = error === undefined ? terminal.paint('green', '✔') : terminal.paint('red', '✘')
+    const mark = error === undefined ? terminal.paint('green', '✔') : cross
+    const what = `${excerpt(type, 80)} of ${excerpt(username, 80)} to subscription ${subscriptionId}`
     const outcome = error === undefined ? `answered ${status}` : excerpt(error, 300)
     const end = subscriptionEnded ? `. ${terminal.paint('yellow', 'The subscription has ended.')}` : ''
-    const what = `${excerpt(type, 80)} of ${excerpt(username, 80)}`
-    const where = `subscription ${subscriptionId} at ${excerpt(callbackUrl, 200)}`
-    terminal.event('callback', result, `${mark} ${what} to ${where}: ${outcome}${end}`)
+    terminal.event('callback', result, `${mark} ${what} at ${excerpt(callbackUrl, 200)}: ${outcome}${end}`)
   }
-  if (results.some(({ status }) => status !== undefined && isUnauthorized(status))) {
-    terminal.line("  → See callback.refused in the receiver's log")
-  } else if (results.some(({ error }) => error?.includes('certificate') && !error.startsWith(notInTls))) {
-    terminal.line('  → To trust the certificate, start the emulator with --callback-ca')
-  } else if (results.length > 0) {
-    terminal.line(`  → What was sent and answered: ${pageUrl}`)
-  } else {
-    const wanted = `no subscription to ${category} is for ${excerpt(username, 80)}`
+  if (results.length === 0) {
     const next =
       subscribed.length === 0
         ? 'There is no subscription at all: start your app, or run npx --no notification-subscriber receive, which prints how to subscribe'
@@ -90,8 +83,12 @@ function print(terminal: Terminal, answer: NotifyAnswer, pageUrl: string): void 
       const brought = types.map((each) => `${each} (--type ${documentedNotificationTypes[each][0]})`)
       return `    ${subscriptionId}  ${excerpt(usernames.join(', '), 60)}: ${brought.join(', ')}`
     })
-    const cross = terminal.paint('red', '✘')
-    const problem = `${cross} Nothing was sent: ${wanted}, and ${excerpt(type, 80)} needs one.`
-    terminal.event('unsent', { category, subscribed }, problem, `  → ${next}`, ...lines)
+    terminal.event('unsent', { category, subscribed }, `${cross} ${message}`, `  → ${next}`, ...lines)
+  } else if (results.some(({ status }) => status !== undefined && isUnauthorized(status))) {
+    terminal.line("  → See callback.refused in the receiver's log")
+  } else if (results.some(({ error }) => error?.includes('certificate') && !error.startsWith(notInTls))) {
+    terminal.line('  → To trust the certificate, start the emulator with --callback-ca')
+  } else {
+    terminal.line(`  → What was sent and answered: ${pageUrl}`)
   }
 }

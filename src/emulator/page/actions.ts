@@ -2,6 +2,7 @@
 import * as z from 'zod'
 import { typeThatBrings } from '../../notification-types.js'
 import { withoutQuery } from '../../shared/addresses.js'
+import { excerpt } from '../../shared/text.js'
 import { invalidRequest, parseJson, validate } from '../../shared/validation.js'
 import type { CallbackResult } from '../callbacks.js'
 import { outgoingNotification } from '../notification.js'
@@ -53,6 +54,7 @@ async function notify({ callbacks, store }: PageHost, body: unknown) {
   const first = store.list().find(({ notificationTypes }) => notificationTypes.some(isMatch))
   const { username = first?.usernames[0] ?? 'alice' } = given
   const results = await callbacks.send(outgoingNotification({ ...given, username }))
+  const subject = `${excerpt(username, 80)}, and ${excerpt(type, 80)} needs one`
   const newest = results.length > 0 ? [] : store.list().slice(-20).reverse()
   return {
     type,
@@ -64,7 +66,10 @@ async function notify({ callbacks, store }: PageHost, body: unknown) {
       notificationTypes,
       usernames,
     })),
-    message: results.length === 0 ? 'Nothing was sent: no subscription matches.' : inWords(results),
+    message:
+      results.length === 0
+        ? `Nothing was sent: no subscription to ${category} is for ${subject}.`
+        : inWords(results),
   }
 }
 
