@@ -98,6 +98,7 @@ export class Activity {
   readonly #events = new Map<number, TimeLineEvent>()
   readonly #counts = { token: 0, create: 0, update: 0, unsubscribe: 0, unknown: 0 }
   readonly #emitter = new EventEmitter().setMaxListeners(0)
+  #version = 0
   readonly #lastIds = { event: 0, request: 0, callback: 0 }
 
   /** The returned function ends the request. */
@@ -120,7 +121,12 @@ export class Activity {
 
   /** An event, an active subscription or the injected faults changed. */
   changed(): void {
-    this.#emitter.emit('changed')
+    this.#version++
+  }
+
+  /** Another one whenever the page would show something else. */
+  get version(): number {
+    return this.#version
   }
 
   get requests(): RecordedRequest[] {
@@ -142,12 +148,6 @@ export class Activity {
 
   event(number: number): TimeLineEvent | undefined {
     return this.#events.get(number)
-  }
-
-  /** Calls `watcher` at every change, until the returned function is called. */
-  watch(watcher: () => void): () => void {
-    this.#emitter.on('changed', watcher)
-    return () => void this.#emitter.off('changed', watcher)
   }
 
   /** See `Emulator.on`. */

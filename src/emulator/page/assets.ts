@@ -136,7 +136,7 @@ export const script = /* js */ `
 const connection = document.getElementById('connection')
 const outcome = document.getElementById('outcome')
 const box = document.querySelector('[name=q]')
-let isRefreshing = false, isStale = false, telling, source
+let isRefreshing = false, isStale = false, telling, seen
 
 async function refresh() {
   isStale = true
@@ -150,7 +150,10 @@ async function refresh() {
       show(new DOMParser().parseFromString(await answer.text(), 'text/html'))
     }
     connected(true)
-  } catch { connected(false) }
+  } catch {
+    connected(false)
+    seen = undefined
+  }
   isRefreshing = false
 }
 
@@ -187,14 +190,13 @@ function connected(isLive) {
   connection.title = isLive ? '' : 'The emulator has ended, or was restarted: open the address that it printed.'
 }
 
-/** A browser has six connections for all tabs: a hidden tab closes its own. */
-function follow() {
-  source?.close()
-  if (document.hidden) return
-  source = new EventSource('events')
-  source.addEventListener('open', refresh)
-  source.addEventListener('changed', refresh)
-  source.addEventListener('error', () => connected(false))
+/** Asks whether something has changed. A hidden page does not. */
+async function follow() {
+  const version = document.hidden ? seen : await fetch('version').then((answer) => answer.ok && answer.text()).catch(() => false)
+  if (version === false) connected(false)
+  else if (version !== seen) refresh()
+  seen = version
+  setTimeout(follow, 300)
 }
 
 async function copy(href) {
@@ -204,7 +206,6 @@ async function copy(href) {
 }
 
 addEventListener('popstate', refresh)
-addEventListener('visibilitychange', follow)
 addEventListener('click', (event) => {
   const link = event.target.closest('a[data-copy], a[href^="?"]')
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return

@@ -1,6 +1,6 @@
 /** Serves the page: plain HTTP on loopback, at a path that cannot be guessed (docs/emulator.md, The page). */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage } from 'node:http'
 import { InvalidRequestError } from '../../errors.js'
 import { BoundedBytes } from '../../shared/bounded-bytes.js'
 import { parseJson } from '../../shared/validation.js'
@@ -20,26 +20,16 @@ export async function startPageServer(host: PageHost, requestedPort = 0) {
   const token = randomBytes(18).toString('base64url')
   const server = createServer()
   const { port, close } = await listen(server, '127.0.0.1', requestedPort, 'page')
-  const readers = new Set<ServerResponse>()
-  let gathering: NodeJS.Timeout | undefined
-  const stopWatching = host.activity.watch(() => {
-    gathering ??= setTimeout(() => {
-      gathering = undefined
-      // A reader that is slow has a message waiting.
-      for (const reader of readers) if (!reader.writableNeedDrain) reader.write('event: changed\ndata:\n\n')
-    }, gatherMs).unref()
-  })
 
   server.on('request', (request, outgoing) => {
     for (const [name, value] of Object.entries(securityHeaders)) outgoing.setHeader(name, value)
-    answer(request, outgoing)
+    answer(request)
       .catch(answerOfError)
-      .then((response) => response && send(outgoing, response))
+      .then((response) => send(outgoing, response))
       .catch(() => outgoing.destroy())
   })
 
-  /** Resolves with nothing where the answer is a stream. */
-  async function answer(request: IncomingMessage, outgoing: ServerResponse): Promise<Response | undefined> {
+  async function answer(request: IncomingMessage): Promise<Response> {
     refuseForeignRequest(request)
     const [path = '', query] = afterToken(`${request.url}`, token).split('?', 2)
     const action = actionAt(path)
@@ -55,31 +45,15 @@ export async function startPageServer(host: PageHost, requestedPort = 0) {
         headers: { 'content-type': 'text/html; charset=utf-8' },
       })
     }
-    if (path === 'events') {
-      outgoing.writeHead(200, { 'content-type': 'text/event-stream' })
-      outgoing.write('retry: 1000\n\n')
-      readers.add(outgoing)
-      outgoing.once('close', () => readers.delete(outgoing))
-      return undefined
-    }
+    if (path === 'version') return new Response(`${host.activity.version}`)
     const text = path.startsWith('copy/') ? textToCopy(host, path.slice('copy/'.length)) : undefined
     if (text !== undefined) return new Response(text)
     if (path !== 'ca.pem') throw new Refusal(404, 'There is nothing at this path.')
     return new Response(host.ca, { headers: { 'content-type': 'application/x-pem-file' } })
   }
 
-  return {
-    url: `http://127.0.0.1:${port}/${token}/`,
-    close() {
-      stopWatching()
-      clearTimeout(gathering)
-      return close()
-    },
-  }
+  return { url: `http://127.0.0.1:${port}/${token}/`, close }
 }
-
-/** Changes of this time are one message. */
-const gatherMs = 200
 
 const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 

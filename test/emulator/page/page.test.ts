@@ -233,13 +233,22 @@ test('what is gone is said, and so is that a page without script only shows', as
   expect(await source()).toContain('<noscript>Without JavaScript')
 })
 
-test('a reader of events is told that something has changed, once for many changes', async () => {
-  const events = await fetch(`${emulator.pageUrl}events`)
-  const reader = events.body?.pipeThrough(new TextDecoderStream()).getReader()
-  await reader?.read()
-  await created(emulator)
-  emulator.endSubscription(1)
-  expect((await reader?.read())?.value).toBe('event: changed\ndata:\n\n')
+test('the page asks for a version, which is another one after every change, and the same without one', async () => {
+  const seen = [await get('version')]
+  const changes = [
+    () => created(emulator),
+    () => update(emulator, 1, 'token=1'),
+    () => emulator.injectFault('callback', { status: 500 }),
+    () => emulator.notify(lowEnergy),
+    () => emulator.endSubscription(1),
+    () => emulator.clearFaults(),
+  ]
+  for (const change of changes) {
+    await change()
+    seen.push(await get('version'))
+  }
+  expect(new Set(seen).size).toBe(changes.length + 1)
+  expect(await get('version')).toBe(seen.at(-1))
 })
 
 test('a name or an address of any length is a short row', async () => {

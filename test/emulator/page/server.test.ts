@@ -91,7 +91,7 @@ describe('the page server', () => {
   test('has nothing at a path with another token', async () => {
     const { origin, pathname } = new URL(pageUrl)
     const wrong = pathname.replace(/[^/]/, (first) => (first === 'A' ? 'B' : 'A'))
-    for (const path of ['/', '/events', '//events', wrong, `${wrong}events`]) {
+    for (const path of ['/', '/version', '//version', wrong, `${wrong}version`]) {
       expect((await send(origin + path)).status).toBe(404)
     }
   })

@@ -171,27 +171,20 @@ describe('the page', () => {
     await page.getByText('Not connected', { exact: true }).waitFor()
   })
 
-  test('opens in more tabs than a browser has connections, because hidden ones give theirs back', async (world) => {
-    const context = await browser.newContext()
-    try {
-      for (let i = 0; i < 8; i++) {
-        const page = await context.newPage()
-        await page.goto(world.pageUrl)
-        await page.getByText('Live', { exact: true }).waitFor()
-        await page.evaluate(`
-          Object.defineProperty(document, 'hidden', { value: true, configurable: true })
-          document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))`)
-      }
-      const [first] = context.pages()
-      await world.subscribe('alice')
-      expect(await first?.locator('#time-line a.row').count()).toBe(0)
-      await first?.evaluate(`
-        Object.defineProperty(document, 'hidden', { value: false })
-        document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))`)
-      await first?.getByText('alice').first().waitFor()
-    } finally {
-      await context.close()
-    }
+  test('asks for nothing while it is hidden, and follows when a person looks again', async (world) => {
+    const page = await world.open(browser)
+    await page.getByText('Live', { exact: true }).waitFor()
+    const hide = (isHidden: boolean) =>
+      page.evaluate(`Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true })`)
+    await hide(true)
+    const requests: string[] = []
+    await page.waitForTimeout(600)
+    page.on('request', (request) => requests.push(request.url()))
+    await world.subscribe('alice')
+    await page.waitForTimeout(900)
+    expect(requests).toEqual([])
+    await hide(false)
+    await row(page, /alice #1/).waitFor()
   })
 
   test('keeps what a person looks at in its place while requests arrive', async (world) => {
