@@ -149,16 +149,17 @@ test.each(['sleep', 'suspend'] as const)(
 
 test('a user is `unproven` two intervals after the last proof, and `failing` while calls fail', async () => {
   const world = await settledWorld({ users: 1 })
-  world.outage = { kind: 'status', status: 503 }
-  await world.time.advance(20 * minute)
-  expect(statesOf(nodeOf(world))).toEqual({ agent0: 'failing' })
+  world.store.mode = 'failing'
+  await world.time.advance(28 * minute)
+  expect(statesOf(nodeOf(world))).toEqual({ agent0: 'active' })
+  await world.time.advance(3 * minute)
+  expect(statesOf(nodeOf(world))).toEqual({ agent0: 'unproven' })
+  expect(problemCodes(nodeOf(world))).toEqual(['STORE'])
+  world.store.mode = 'working'
   world.outage = { kind: 'no-token' }
   await world.time.advance(20 * minute)
+  expect(statesOf(nodeOf(world))).toEqual({ agent0: 'failing' })
   expect(problemCodes(nodeOf(world))).toEqual(['CREDENTIALS'])
-  world.outage = undefined
-  world.store.mode = 'failing'
-  await world.time.advance(40 * minute)
-  expect(problemCodes(nodeOf(world))).toContain('STORE')
 })
 
 describe('a change of the configuration', () => {
