@@ -155,7 +155,6 @@ export class TokenEndpoint implements Authorizer {
     }
   }
 
-  /** The authorization of one token request. */
   async authorize(deadline: Deadline): Promise<Authorization> {
     const body = new URLSearchParams({ grant_type: 'client_credentials' })
     if (this.#scope !== undefined) body.set('scope', this.#scope)

@@ -96,7 +96,6 @@ class RunningCall {
   readonly deadline: Deadline
   /** Number of requests, repeats included, token requests not. */
   attempts = 0
-  /** When the last attempt began. */
   attemptedSince = 0
   /** Number of attempts that were sent and whose outcome is unknown. */
   lostAttempts = 0

@@ -25,7 +25,6 @@ export class StopSignal {
 export interface Obstacle {
   readonly kind: 'prevented'
   readonly error: unknown
-  /** When to try again. */
   readonly againMs: number
   /** Whether a sweep ends, and does not wait. */
   readonly endsSweeps: boolean

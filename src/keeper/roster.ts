@@ -6,7 +6,6 @@ import { type Problems, reasonOf } from './reporter.js'
 import { day, delay, longAgo, lookMs, now, storeTimeoutMs, withPauses } from './timing.js'
 import type { User, Users } from './users.js'
 
-/** How long the function of the roster may take. */
 const rosterTimeoutMs = 30_000
 /** A roster of at most this many users may lack any of them. */
 const unguardedUsers = 10

@@ -22,7 +22,6 @@ const maxUnknown = 1_000
 
 class KnownUser {
   readonly key: string
-  /** Whether the index has the name. */
   isIndexed = false
 
   /** The last known text in the store, and since when it has not changed. */

@@ -31,7 +31,6 @@ export class BoundedBytes {
     return true
   }
 
-  /** The bytes added so far. */
   get bytes(): Uint8Array {
     return this.#size < this.#buffer.byteLength ? this.#buffer.subarray(0, this.#size) : this.#buffer
   }

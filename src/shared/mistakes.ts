@@ -29,7 +29,6 @@ export function spellingProblem(value: string): string | undefined {
   return isQuoted ? 'is in quotes, which are part of the value here: remove them' : undefined
 }
 
-/** The name that is most similar to a text. */
 export function nearestName(text: string, names: readonly string[]): string | undefined {
   const [nearest] = names
     .map((name) => ({ name, share: similarity(text, name) }))

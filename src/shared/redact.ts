@@ -4,7 +4,6 @@ import { decodeFormComponent } from './validation.js'
 /** The most characters of a foreign text in an error. Only these are searched for secrets. */
 const maxShownLength = 64 * 1024
 
-/** Replaces a text that contains a secret. */
 const blankText = '[redacted: it repeats a secret of the request]'
 
 /** The base64 and the beginnings of a shorter secret are not searched for: many texts contain them by chance. */

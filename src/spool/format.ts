@@ -7,7 +7,6 @@ import { crc32 } from 'node:zlib'
 /** A file of deliveries gets more (`open`) or no more (`closed`; cleaners would delete a `.log`). The others are dead letters. */
 const kinds = ['open', 'closed', 'invalid', 'stuck', 'unreadable'] as const
 
-/** The fields of a file name. */
 export interface FileFields {
   readonly kind: (typeof kinds)[number]
   readonly id: number

@@ -124,7 +124,6 @@ export class SpoolStore {
     return [...this.#segments].some(({ hasNew }) => hasNew)
   }
 
-  /** When the oldest waiting entry was received. */
   get oldestReceivedAt(): number | undefined {
     const oldest = Math.min(...[...this.#segments].map(({ waiting }) => waiting.oldestAt))
     return oldest === Number.POSITIVE_INFINITY ? undefined : oldest
@@ -278,7 +277,6 @@ export class SpoolStore {
     this.#schedule(entry)
   }
 
-  /** Writes what became of an entry. */
   async writeState(entry: Entry): Promise<void> {
     const message = 'Writing when to repeat a delivery failed: the next start repeats it at once'
     await entry.segment.writeState(entry).catch((error) => this.folder.reports.writeFailed(error, message))

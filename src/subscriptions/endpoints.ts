@@ -62,7 +62,6 @@ function compiledCreateSchemas() {
   }
 }
 
-/** The endpoints of one service. */
 export class SubscriptionEndpoints {
   readonly #createAddress: Address
   readonly #gatewayKeys: readonly string[]

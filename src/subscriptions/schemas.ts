@@ -110,7 +110,6 @@ export const subscriptionIdSchema = z.lazy(() =>
 /** A username that can be sent unchanged. `Cs` is half a surrogate pair, which cannot be encoded. */
 const usernamePattern = /^(?!\s)[^,\p{Cc}\p{Cs}\u2028\u2029]+(?<!\s)$/u
 
-/** Why a name cannot be sent, or `undefined`. */
 function usernameProblem(name: string): string | undefined {
   if (usernamePattern.test(name)) return undefined
   if (name === '') return 'must not be empty'

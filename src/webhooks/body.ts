@@ -4,7 +4,6 @@ import { messageOf, wholeMessageOf } from '../shared/text.js'
 import { formatIssues } from '../shared/validation.js'
 import { headerOf } from './headers.js'
 
-/** How long a body may take to arrive, in milliseconds. */
 export const bodyTimeoutMs = 10_000
 
 /** What to do if something else has read the body. */

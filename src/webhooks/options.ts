@@ -102,7 +102,6 @@ export interface RefusedCallback {
 
 const invalidRoute = configurationError('The callback route cannot work')
 
-/** The error about a callback route that cannot work. */
 export function routeError(message: string): ConfigurationError {
   return invalidRoute([{ path: [], message }])
 }

@@ -144,7 +144,6 @@ function mistakeIn(body: unknown): string | undefined {
   return body instanceof Promise ? 'is a promise: pass `await request.text()`' : undefined
 }
 
-/** The log fields of a delivery. */
 export function logFieldsOf<Payloads extends PayloadSchemas>({
   subscriptionId,
   notification,

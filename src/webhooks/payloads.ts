@@ -28,7 +28,6 @@ export function payloadReaders(payloads: PayloadSchemas): readonly { type: strin
   return [...own, ...documentedReaders]
 }
 
-/** The path of payloads in a body. */
 const payloadPath = ['notification', 'payload']
 
 const documentedReaders = Object.entries(documentedPayloads).map(([type, { schema }]) => {

@@ -36,9 +36,7 @@ export interface Applied {
   readonly isCreated?: boolean
   /** An interval in which notifications may have been lost: the user was restored. */
   readonly gap?: KeeperGap
-  /** The route that works. */
   readonly confirms?: RouteName
-  /** The route that is wrong. */
   readonly refutes?: RouteName
   /** Whether the service refuses a request for a subscription that exists. */
   readonly isRefused?: boolean

@@ -107,7 +107,6 @@ export function callbackUrlOf(spec: Spec): string {
   return spec.slice(spec.indexOf(' ') + 1)
 }
 
-/** All names, each once. */
 export function union(names: readonly string[], others: readonly string[]): readonly string[] {
   return [...new Set([...names, ...others])].sort()
 }
