@@ -88,14 +88,16 @@ describe.concurrent('keep resolves', () => {
     async (folder, [operation, file, before]) => {
       const disk = diskThatFailsTo(operation, file)
       disk.isBroken = false
-      const spool = await folder.open({ deliver: never }, disk.files)
-      for (const id of before) await keep(spool, numbered(id))
+      // What was rejected takes nothing of the quota.
+      const spool = await folder.open({ deliver: never, maxBytes: 5 * 4_096 }, disk.files)
+      const large = (id: number) => numbered(id, { text: 'x'.repeat(4_900) })
+      for (const id of before) await keep(spool, large(id))
       disk.isBroken = true
       const rejected = {
         status: 'rejected',
         reason: { code: 'SPOOL', reason: 'disk', cause: { code: 'EIO' } },
       }
-      const results = await Promise.allSettled([2, 3].map((id) => keep(spool, numbered(id))))
+      const results = await Promise.allSettled([2, 3].map((id) => keep(spool, large(id))))
       expect(results).toMatchObject([rejected, rejected])
       disk.isBroken = false
       expect(spool.size).toBe(before.length)
@@ -104,7 +106,7 @@ describe.concurrent('keep resolves', () => {
       const [kept = '', ...others] = await files()
       expect(Array.from(kept.matchAll(/"n(\d)"/g), ([, id]) => Number(id))).toEqual(before)
       expect(others).toEqual([])
-      await keep(spool, numbered(4))
+      await keep(spool, large(4))
       expect((await files()).slice(0, before.length)).toEqual(before.map(() => kept))
       await spool.close({ timeoutMs: 0 })
       expect(await folder.drain()).toEqual([...before, 4].map((id) => `n${id}`))
