@@ -1,4 +1,4 @@
-/** What an error of the client means. */
+/** What an error of the client means, and who tests a route. */
 import { describe, expect, test } from 'vitest'
 import {
   ApiError,
@@ -13,7 +13,8 @@ import {
   TimeoutError,
   TokenRequestError,
 } from '../../src/errors.js'
-import { classify } from '../../src/keeper/request.js'
+import { Problems } from '../../src/keeper/reporter.js'
+import { classify, KnownRoutes } from '../../src/keeper/request.js'
 import type { PlannedRequest } from '../../src/keeper/rules/decide.js'
 
 const create: PlannedRequest = { kind: 'create', spec: 'behavioral https://app.example.com/' }
@@ -104,4 +105,13 @@ describe('an error of the client', () => {
   test.each([299, 400, 404])('%i says that it is refused', (status) => {
     expect(classify(update, api(status))).toEqual({ kind: 'unclear', error: api(status) })
   })
+})
+
+test('two users who test a route each, and then need that of the other, do not wait for each other', async () => {
+  const routes = new KnownRoutes(new Problems(() => {}))
+  await Promise.all([routes.begin('update', 'alice'), routes.begin('unsubscribe', 'bob')])
+  const alice = routes.begin('unsubscribe', 'alice')
+  expect(await routes.begin('update', 'bob')).toBe(false)
+  routes.end('bob')
+  expect(await alice).toBe(true)
 })
