@@ -1,5 +1,7 @@
 /** A store that fails, loses what it held, or holds what cannot be read. */
 import { describe, expect, test } from 'vitest'
+import { IndexOfNames, KeeperStore } from '../../src/keeper/keeper-store.js'
+import { Problems } from '../../src/keeper/reporter.js'
 import { storeWith } from '../support/naive-store.js'
 import { defaultConfiguration, hour, minute, second } from './convergence/world.js'
 import {
@@ -132,6 +134,20 @@ test('a key that fails while others work concerns its user only', async () => {
   await world.time.advance(6 * minute)
   expect(problemCodes(nodeOf(world))).toEqual([])
   expect(statesOf(nodeOf(world))[failing]).toBe('active')
+})
+
+test('a change of the index that fails holds up no later one', async () => {
+  let isAway = true
+  const flaky = storeWith((kept) => ({
+    get: (key) => (isAway ? Promise.reject(new Error('away')) : kept.get(key)),
+  }))
+  const store = new KeeperStore(flaky, 'coaching', undefined, new Problems(() => {}))
+  const index = new IndexOfNames(store)
+  await expect(index.add(['alice'])).rejects.toThrow('away')
+  isAway = false
+  await store.tryWrite()
+  await index.add(['alice'])
+  expect(await index.read()).toEqual(new Set(['alice']))
 })
 
 test.each(['failing', 'hanging', 'forgetting'] as const)(

@@ -187,13 +187,16 @@ describe('a keeper on watch', () => {
     expect(world.service.active('keeper')).toHaveLength(100)
   })
 
-  test('with a low rate has stopped in a second', async () => {
+  test('with a low rate has stopped in a second, and what was not sent takes nothing of the rate', async () => {
     const world = worldOf({ users: 20, keeper: { maxRequestsPerSecond: 0.1 } })
     const node = world.start()
     await world.time.advance(15 * second)
     await world.settled(node, (keeper) => keeper.stop())
     expect(world.time.nowMs).toBeLessThan(17 * second)
     expect(world.requests).toHaveLength(2)
+    node.process.run(() => node.keeper.start())
+    await world.time.advance(90 * second)
+    expect(world.requests.length).toBeGreaterThan(2)
   })
 
   test('gives calls in flight time for their answer when it is stopped', async () => {
