@@ -59,7 +59,7 @@ export class DeadLetters {
     const text = lineOf(id, entry) + lineOf(id, { id: id + 1, receivedAt, text: JSON.stringify(details) })
     const size = Buffer.byteLength(text)
     if (kind === 'invalid' && diskBytesOf(size) > maxInvalidBytes) {
-      throw new SpoolError('The body is larger than 16 MiB.', { reason: 'full' })
+      throw new SpoolError('The body is larger than 16 MiB, and cannot be kept.', { reason: 'full' })
     }
     const fields = { kind, id, lastId: id, count: 1, size, oldestAt: receivedAt }
     await this.folder.write(nameOf(fields), text)

@@ -211,7 +211,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     const aborted = new Promise<never>((_, reject) => {
       abort = reject
     })
-    const message = `The call took longer than ${deliverTimeoutMs} ms.`
+    const message = `The call took longer than \`deliverTimeoutMs\`, ${deliverTimeoutMs} ms.`
     const timer = setTimeout(() => abort(new DOMException(message, 'TimeoutError')), deliverTimeoutMs)
     this.#aborts.add(abort)
     let controller: AbortController | undefined

@@ -110,7 +110,11 @@ export class SpoolFolder {
 
 /** For `catch`: throws the system's error as an error of this package. */
 export function failDisk(cause: unknown): never {
-  throw new SpoolError(`The disk failed (${messageOf(cause)}).`, { reason: 'disk' }, { cause })
+  throw new SpoolError(
+    `The disk of the spool failed (${messageOf(cause)}): see its free space and its health.`,
+    { reason: 'disk' },
+    { cause },
+  )
 }
 
 /** For `catch`: if another program removed the file, this is the result; otherwise as {@link failDisk}. */

@@ -139,15 +139,15 @@ export class SpoolStore {
     const bytes = Buffer.byteLength(text)
     const unwritten = this.#unwrittenBytes + bytes
     if (unwritten > maxUnwrittenBytes) {
-      const message = `The disk is too slow: ${unwritten} bytes wait for it.`
+      const message = `The disk is too slow: ${unwritten} bytes wait for it. Use a faster one, or more processes.`
       throw new SpoolError(message, { reason: 'disk' })
     }
     let used = this.letters.keptBytes
     // The next append empties a segment in which nothing waits.
     for (const { count, size } of this.#segments) used += count > 0 ? diskBytesOf(size) : 0
     if (used + diskBytesOf(unwritten) > this.maxBytes) {
-      const message = `The spool is full: ${used} bytes wait, and maxBytes is ${this.maxBytes}.`
-      throw new SpoolError(message, { reason: 'full' })
+      const what = `The spool is full: ${used} bytes wait, and \`maxBytes\` is ${this.maxBytes}`
+      throw new SpoolError(`${what}. See why \`deliver\` fails or is slow.`, { reason: 'full' })
     }
     this.#unwrittenBytes = unwritten
     await this.#addNew(text, Date.now(), traceparent).finally(() => {
