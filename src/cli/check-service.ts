@@ -3,6 +3,7 @@ import type { Auth } from '../auth/authorizer.js'
 import { type Environment, fromEnvironment, isBasic, missingFrom } from '../client/environment.js'
 import { NotificationClient } from '../client/notification-client.js'
 import { ApiError, OutcomeUnknownError, TimeoutError } from '../errors.js'
+import { intermediaryAdvice } from '../http/intermediary.js'
 import { endpoints } from '../shared/routes.js'
 import {
   isAboutCredentials,
@@ -82,9 +83,13 @@ async function emptyCreate(env: Environment, auth?: Auth): Promise<number> {
   }
   await client.unsubscribe(0, { onResponse }).catch((error) => {
     const reason = error instanceof OutcomeUnknownError ? error.cause : error
-    const isFromElsewhere = reason instanceof ApiError && reason.intermediary !== undefined
+    const intermediary = reason instanceof ApiError ? reason.intermediary : undefined
     if (reason instanceof TimeoutError) throw new Finding(`${sent} not answered in time`, checkAddress)
-    if (status === 0 || isFromElsewhere) throw reason
+    if (intermediary !== undefined) {
+      const next = intermediaryAdvice(intermediary, 'the credentials', 'NOTIFICATION_BASE_URL')
+      throw new Finding(`${sent} answered ${status}`, next)
+    }
+    if (status === 0) throw reason
   })
   return status
 }

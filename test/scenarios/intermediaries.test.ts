@@ -2,15 +2,11 @@
 
 import { readFileSync } from 'node:fs'
 import type { NotificationClient } from 'notification-subscriber'
-import { startEmulator } from 'notification-subscriber/emulator'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { intermediaryOf } from '../../src/http/intermediary.js'
-import { call } from '../cli/support.js'
-import { environmentOf } from '../support/emulator-environment.js'
 import { failureOf } from '../support/failure.js'
 import { baseUrl, type FakeService, fakeService, subscription } from '../support/fake-service.js'
 import { createPath, routeOf } from '../support/routes.js'
-import { temporaryFolder } from '../support/temporary-folder.js'
 
 let service: FakeService
 let client: NotificationClient
@@ -76,23 +72,6 @@ describe('what a product in between has made', () => {
     const refused = Object(await failureOf(another.getAccessToken()))
     expect(refused).toMatchObject({ code: 'TOKEN_REQUEST', status: shape.status, intermediary: product })
     expect(refused.message).not.toContain('clientSecret')
-  })
-
-  test('is what `check` names, too', async () => {
-    const shape = madeInBetween.find(({ name }) => name.startsWith('Kong')) ?? expect.unreachable()
-    const { body, headers, status } = shape
-    await using emulator = await startEmulator()
-    await using folder = await temporaryFolder()
-    const environment = await environmentOf(emulator, folder.path)
-    for (const operation of ['create', 'token'] as const) {
-      emulator.injectFault(operation, { status, headers, body }, { times: 9 })
-      const { stdout } = await call(['check', '--json'], environment)
-      emulator.clearFaults()
-      const steps = stdout.split('\n').map((line) => JSON.parse(line))
-      const failed = steps.filter(({ outcome }) => outcome === 'failed')
-      const message = expect.stringContaining(`made by ${madeBy(shape)}, not by the service`)
-      expect(failed).toEqual([expect.objectContaining({ message })])
-    }
   })
 })
 
