@@ -16,12 +16,9 @@ export class Finding extends Error {
 }
 
 export class Steps {
-  readonly #terminal: Terminal
   readonly outcomes: string[] = []
 
-  constructor(terminal: Terminal) {
-    this.#terminal = terminal
-  }
+  constructor(private readonly terminal: Terminal) {}
 
   /**
    * Runs a step, which resolves with what it found, and prints that, or the `Finding` or failed call that it throws.
@@ -50,9 +47,9 @@ export class Steps {
   #print(outcome: keyof typeof marks, name: string, message: string, next?: string): void {
     this.outcomes.push(outcome)
     const [colour, mark] = marks[outcome]
-    const title = `${this.#terminal.paint(colour, mark)} ${this.#terminal.paint('bold', name)}`
+    const title = `${this.terminal.paint(colour, mark)} ${this.terminal.paint('bold', name)}`
     const lines = [`${title}: ${message}`, ...(next === undefined ? [] : [`  → ${next}`])]
-    this.#terminal.event('step', { name, outcome, message, next }, ...lines)
+    this.terminal.event('step', { name, outcome, message, next }, ...lines)
   }
 }
 

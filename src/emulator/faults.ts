@@ -65,11 +65,8 @@ export interface InjectedFault {
 
 export class Faults {
   #injected: readonly InjectedFault[] = []
-  readonly #onChange: () => void
 
-  constructor(onChange: () => void) {
-    this.#onChange = onChange
-  }
+  constructor(private readonly onChange: () => void) {}
 
   /** @throws `InvalidRequestError` for a fault that could never happen */
   inject(operation: unknown, fault: unknown, options: object): void {
@@ -101,7 +98,7 @@ export class Faults {
 
   #change(injected: readonly InjectedFault[]): void {
     this.#injected = injected
-    this.#onChange()
+    this.onChange()
   }
 }
 

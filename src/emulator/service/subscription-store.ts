@@ -45,12 +45,9 @@ export class SubscriptionStore {
   readonly #active = new Map<number, SubscriptionRecord>()
   /** Rule 1 as a data structure: at most one subscription, by its id, for a type with a user, and a callback URL. */
   readonly #index = new Map<string, Map<string, number>>()
-  readonly #onChange: (change: SubscriptionChange) => void
   #lastId = 0
 
-  constructor(onChange: (change: SubscriptionChange) => void) {
-    this.#onChange = onChange
-  }
+  constructor(private readonly onChange: (change: SubscriptionChange) => void) {}
 
   /** docs/service.md, States: the first four rows. */
   create(request: SubscriptionRequest): CreateOutcome {
@@ -73,7 +70,7 @@ export class SubscriptionStore {
     if (subscription === undefined) return false
     this.#active.delete(subscriptionId)
     for (const pair of pairsOf(subscription)) this.#index.get(pair)?.delete(subscription.callbackUrl)
-    this.#onChange({ kind: 'ended', subscription, reason })
+    this.onChange({ kind: 'ended', subscription, reason })
     return true
   }
 
@@ -135,7 +132,7 @@ export class SubscriptionStore {
       const byCallbackUrl = this.#index.get(pair) ?? new Map()
       this.#index.set(pair, byCallbackUrl.set(callbackUrl, subscriptionId))
     }
-    this.#onChange({ kind: 'created', subscription })
+    this.onChange({ kind: 'created', subscription })
     return subscriptionId
   }
 
@@ -144,7 +141,7 @@ export class SubscriptionStore {
     if (before === undefined) return
     const subscription = { ...before, ...change }
     this.#active.set(subscriptionId, subscription)
-    this.#onChange({ kind: 'updated', subscription })
+    this.onChange({ kind: 'updated', subscription })
   }
 }
 

@@ -67,23 +67,21 @@ function acceptsBasic(
 
 /** Issues access tokens, JWTs signed with ES256, and remembers which it accepts (docs/service.md, Resources). */
 export class TokenIssuer {
-  readonly #issuer: string
-  readonly lifetimeSeconds: number
   readonly #keys = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   /** In milliseconds: the claim `exp` counts whole seconds. */
   readonly #expiresAt = new Map<string, number>()
 
-  constructor(issuer: string, lifetimeSeconds: number) {
-    this.#issuer = issuer
-    this.lifetimeSeconds = lifetimeSeconds
-  }
+  constructor(
+    private readonly issuer: string,
+    readonly lifetimeSeconds: number,
+  ) {}
 
   async issue(clientId: string, scope?: string): Promise<string> {
     const nowMs = Date.now()
     const expiresAt = nowMs + this.lifetimeSeconds * 1000
     const token = await new SignJWT({ azp: clientId, scope })
       .setProtectedHeader({ alg: 'ES256', typ: 'JWT' })
-      .setIssuer(this.#issuer)
+      .setIssuer(this.issuer)
       .setSubject(clientId)
       .setJti(randomUUID())
       .setIssuedAt(Math.floor(nowMs / 1000))
