@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { durationInWords } from '../emulator/words.js'
 import { TimeoutError } from '../errors.js'
-import { isOfCertificate, toConnectionError } from '../http/connection-error.js'
+import { toConnectionError } from '../http/connection-error.js'
 import { Deadline } from '../http/deadline.js'
 import { addressBelow, type HttpResponse, type Transport } from '../http/exchange.js'
 import { intermediaryOf } from '../http/intermediary.js'
@@ -19,7 +19,9 @@ import {
   isSuccess,
   isWrongMethod,
 } from '../shared/statuses.js'
+import { messageIn } from '../shared/words.js'
 import { Finding, type Steps } from './step-report.js'
+import { onCommandLine } from './words.js'
 
 interface Target {
   readonly url: URL
@@ -28,22 +30,24 @@ interface Target {
   /** What `--secret` names: headers, and where their values are. */
   readonly sources: readonly string[]
   /** Certificates in PEM to trust in addition to the public authorities. */
-  readonly ca: readonly (string | undefined)[]
+  readonly ca: string | undefined
 }
 
 /** How long a receiver may take. */
 const timeoutMs = 5_000
 
-const ownCertificate =
-  'The service refuses it, too: use one of a public authority, for this host. To go on here with your own: --callback-ca'
 const answerFirst =
   'Answer first and work afterwards, as DeliveryReceiver does: three late answers in a row end a subscription'
 const lookIntoLog = "Look into your app's log"
 
+const toReceiver = {
+  ...onCommandLine,
+  trust: 'name a file with its certificate in --callback-ca (the service may trust public ones only)',
+}
+
 /** Posts through the proxy that the client uses, too. */
 export async function checkCallback(steps: Steps, target: Target): Promise<void> {
-  const ca = target.ca.filter(Boolean).join('\n') || undefined
-  const transport = undiciTransport(ca)
+  const transport = undiciTransport(target.ca)
   let isAnswered = false
   try {
     await steps.run('Callback without the secret', async () => {
@@ -89,10 +93,7 @@ async function post(
     if (error instanceof TimeoutError) throw new Finding(late, answerFirst)
     const hidden = { host: address.host, secrets: Object.values(secrets) }
     const failure = toConnectionError(error, hidden, requestSent)
-    const { code = '', message }: { code?: string; message?: string } = Object(failure.cause)
-    if (isOfCertificate(code))
-      throw new Finding(`The certificate is not accepted: ${message}`, ownCertificate)
-    throw new Finding(failure.message, failure.requestSent ? lookIntoLog : undefined)
+    throw new Finding(messageIn(toReceiver, failure), failure.requestSent ? lookIntoLog : undefined)
   } finally {
     deadline.end()
   }

@@ -25,10 +25,9 @@ interface CheckFlags extends SharedFlags {
 
 export async function check({ terminal, env }: CommandContext, flags: CheckFlags): Promise<number> {
   const { callbackUrl, secret: sources = [], lifecycle, username = '' } = flags
-  const ca = await Promise.all([
-    certificatesOf('--callback-ca', flags.callbackCa),
-    certificatesOf('NOTIFICATION_CA_FILE', env.NOTIFICATION_CA_FILE || undefined),
-  ])
+  const own = await certificatesOf('--callback-ca', flags.callbackCa)
+  const shared = await certificatesOf('NOTIFICATION_CA_FILE', env.NOTIFICATION_CA_FILE || undefined)
+  const ca = [own, shared].filter(Boolean).join('\n') || undefined
   const secrets = await namedValuesOf('--secret', sources, env)
   if (callbackUrl === undefined && (lifecycle || sources.length > 0))
     throw new UsageError('--callback-url is missing: name the address of your receiver')

@@ -53,7 +53,7 @@ const permanent =
   /^(?:ERR_(?:SSL|TLS)_|EPROTO|PROXY_40[37]|UND_MOCK|(?:CERT|CRL|UNABLE_TO|ERROR_IN|DEPTH_ZERO|SELF_SIGNED)_)/
 
 /** Whether the server's certificate was not accepted. */
-export function isOfCertificate(code: string): boolean {
+function isOfCertificate(code: string): boolean {
   return /^(?:ERR_TLS_CERT_ALTNAME_INVALID|(?:CERT|CRL|UNABLE_TO|DEPTH_ZERO|SELF_SIGNED)_)/.test(code)
 }
 

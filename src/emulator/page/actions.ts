@@ -17,13 +17,12 @@ const actions: Readonly<Record<string, Action>> = {
   'api/inject'({ faults }, body) {
     const { operation, fault, ...options } = parse(faultSchema, body)
     faults.inject(operation, fault, options)
-    return { message: 'Injected' }
   },
   'api/clear': ({ faults }) => faults.clear(),
   'api/revoke-tokens': ({ tokens }) => tokens.revokeAll(),
-  'api/end': ({ store }, body) => ({
-    ended: store.end(parse(z.object({ subscriptionId: id }), body).subscriptionId, 'by-request'),
-  }),
+  'api/end'({ store }, body) {
+    store.end(parse(z.object({ subscriptionId: id }), body).subscriptionId, 'by-request')
+  },
 }
 
 const id = z.coerce.number()
@@ -60,7 +59,11 @@ async function notify({ callbacks, store }: PageHost, body: unknown) {
     type,
     category,
     username,
-    results: results.map(resultView),
+    results: results.map(({ error, callbackUrl, ...result }) => ({
+      ...result,
+      callbackUrl: withoutQuery(callbackUrl),
+      ...(error !== undefined && { error: error.message }),
+    })),
     subscribed: newest.map(({ subscriptionId, notificationTypes, usernames }) => ({
       subscriptionId,
       notificationTypes,
@@ -79,21 +82,12 @@ async function resend({ activity, callbacks }: PageHost, body: unknown): Promise
     const message = 'is not a callback whose whole body was kept'
     throw invalidRequest('This cannot be sent again')([{ path: ['event'], message }])
   }
-  const result = await callbacks.resend(event.request)
-  return { ...resultView(result), message: inWords([result]) }
+  return { message: inWords([await callbacks.resend(event.request)]) }
 }
 
 function inWords(results: readonly CallbackResult[]): string {
   const [failed] = results.filter(({ status }) => status === undefined)
   return failed?.error?.message ?? `Answered ${results.map(({ status }) => status).join(', ')}`
-}
-
-function resultView({ error, callbackUrl, ...result }: CallbackResult) {
-  return {
-    ...result,
-    callbackUrl: withoutQuery(callbackUrl),
-    ...(error !== undefined && { error: error.message }),
-  }
 }
 
 /** A field of a form has JSON as text. What is no JSON stays as it is, and is refused later. */

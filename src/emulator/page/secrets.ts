@@ -5,6 +5,7 @@
 import { withoutQuery } from '../../shared/addresses.js'
 import { createFields } from '../../shared/routes.js'
 import { parseJson } from '../../shared/validation.js'
+import { isForm } from '../service/request-parsing.js'
 
 const dots = '••••••••'
 
@@ -40,8 +41,7 @@ export class Secrets {
 
   /** The fields of a form. JSON may be called one, and its text would count as the name of a field. */
   fields(headers: Pairs, body: string): Pairs | undefined {
-    const isForm = /^application\/x-www-form-urlencoded\b/i.test(headers['content-type'] ?? '')
-    if (!isForm || typeof parseJson(body) === 'object') return undefined
+    if (!isForm(new Headers(headers)) || typeof parseJson(body) === 'object') return undefined
     return this.pairs(Object.fromEntries(new URLSearchParams(body)))
   }
 

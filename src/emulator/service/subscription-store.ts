@@ -31,12 +31,6 @@ export type SubscriptionChange =
   | { readonly kind: 'created' | 'updated'; readonly subscription: SubscriptionRecord }
   | { readonly kind: 'ended'; readonly subscription: SubscriptionRecord; readonly reason: EndReason }
 
-export interface CreateOutcome {
-  readonly outcome: 'created' | 'duplicate' | 'partial-overlap'
-  /** The new subscription, or the one in the way. */
-  readonly subscriptionId: number
-}
-
 /** Failures in a row after which the service ends a subscription (docs/service.md, Delivery). */
 const failuresThatEndASubscription = 3
 
@@ -49,8 +43,11 @@ export class SubscriptionStore {
 
   constructor(private readonly onChange: (change: SubscriptionChange) => void) {}
 
-  /** docs/service.md, States: the first four rows. */
-  create(request: SubscriptionRequest): CreateOutcome {
+  /** docs/service.md, States: the first four rows. The id is that of the new subscription, or of the one in the way. */
+  create(request: SubscriptionRequest): {
+    outcome: 'created' | 'duplicate' | 'partial-overlap'
+    subscriptionId: number
+  } {
     const existing = this.#firstOverlap(request)
     if (existing !== undefined) {
       const { subscriptionId } = existing
