@@ -16,7 +16,7 @@ import {
   Refusal,
   type ServiceRequest,
 } from './request-parsing.js'
-import type { SubscriptionRequest, SubscriptionStore } from './subscription-store.js'
+import type { SubscriptionStore } from './subscription-store.js'
 import type { TokenIssuer } from './token-endpoint.js'
 
 type Rules = Pick<ResolvedEmulatorOptions, 'username' | 'password' | 'permittedHeaders' | 'routes'>
@@ -44,7 +44,8 @@ export function subscriptionEndpoints(
   async function answerCreate(request: ServiceRequest): Promise<Response> {
     authorize(request)
     requireForm(request)
-    const { outcome, subscriptionId } = store.create(readCreateForm(request, rules))
+    const { recreateIfExists, ...wanted } = readCreateForm(request, rules)
+    const { outcome, subscriptionId } = store.create(wanted, recreateIfExists)
     if (outcome === 'created') {
       request.about.subscriptionId = subscriptionId
       return Response.json({ subscription_id: subscriptionId }, { status: endpoints.create.success })
@@ -128,14 +129,14 @@ function isCallbackUrl(text: string): boolean {
 }
 
 /** @throws `Refusal` (400) if a field is missing or wrong */
-function readCreateForm({ body, headers }: ServiceRequest, rules: Rules): SubscriptionRequest {
+function readCreateForm({ body, headers }: ServiceRequest, rules: Rules) {
   const form = parseForm(body)
   const { data, error } = createSchema.safeParse(Object.fromEntries(form))
   const [issue] = error?.issues ?? []
   if (data === undefined) throw invalid(`${String(issue?.path[0])} ${issue?.message}`)
   return {
-    notificationTypes: new Set(data.notification_type),
-    usernames: new Set(data.username),
+    notificationTypes: [...new Set(data.notification_type)],
+    usernames: [...new Set(data.username)],
     callbackUrl: data.callback_url,
     recreateIfExists: data.recreateIfExists,
     parameters: readParameters(form, headers, rules.permittedHeaders),

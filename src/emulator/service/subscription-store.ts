@@ -1,14 +1,6 @@
 /** The state machine of subscriptions (docs/service.md, States): synchronous, in memory, without I/O. */
 import type { NotificationType } from '../../notification-types.js'
 
-export interface SubscriptionRequest {
-  readonly notificationTypes: ReadonlySet<NotificationType>
-  readonly usernames: ReadonlySet<string>
-  readonly callbackUrl: string
-  readonly recreateIfExists: boolean
-  readonly parameters: Readonly<Record<string, string>>
-}
-
 /** A subscription as it was at one moment. */
 export interface SubscriptionRecord {
   /** The identifier that creating returned. */
@@ -22,6 +14,9 @@ export interface SubscriptionRecord {
   /** Callbacks that failed since the last one that succeeded. */
   readonly consecutiveFailures: number
 }
+
+/** What a create asks for: no type and no user twice. */
+export type Wanted = Omit<SubscriptionRecord, 'subscriptionId' | 'consecutiveFailures'>
 
 /** Why a subscription ended: unsubscribe, a create that replaced it, three failed callbacks, or `endSubscription`. */
 export type EndReason = 'unsubscribed' | 'replaced' | 'three-failures' | 'by-request'
@@ -44,21 +39,21 @@ export class SubscriptionStore {
   constructor(private readonly onChange: (change: SubscriptionChange) => void) {}
 
   /** docs/service.md, States: the first four rows. The id is that of the new subscription, or of the one in the way. */
-  create(request: SubscriptionRequest): {
-    outcome: 'created' | 'duplicate' | 'partial-overlap'
-    subscriptionId: number
-  } {
-    const existing = this.#firstOverlap(request)
+  create(
+    wanted: Wanted,
+    recreateIfExists: boolean,
+  ): { outcome: 'created' | 'duplicate' | 'partial-overlap'; subscriptionId: number } {
+    const existing = this.#firstOverlap(wanted)
     if (existing !== undefined) {
       const { subscriptionId } = existing
       const isDuplicate =
-        areEqual(existing.notificationTypes, request.notificationTypes) &&
-        areEqual(existing.usernames, request.usernames)
+        areEqual(existing.notificationTypes, wanted.notificationTypes) &&
+        areEqual(existing.usernames, wanted.usernames)
       if (!isDuplicate) return { outcome: 'partial-overlap', subscriptionId }
-      if (!request.recreateIfExists) return { outcome: 'duplicate', subscriptionId }
+      if (!recreateIfExists) return { outcome: 'duplicate', subscriptionId }
       this.end(subscriptionId, 'replaced')
     }
-    return { outcome: 'created', subscriptionId: this.#add(request) }
+    return { outcome: 'created', subscriptionId: this.#add(wanted) }
   }
 
   /** Ends a subscription; false if no active one has this id. */
@@ -103,31 +98,24 @@ export class SubscriptionStore {
   }
 
   /**
-   * A subscription that covers a user and a type of the request at its callback URL. The first that is found is enough:
-   * if it is identical to the request, rule 1 allows no other, and if not, the request is refused anyway.
+   * A subscription that covers a user and a type of a request at its callback URL. The first that is found is enough:
+   * if it is identical to what is wanted, rule 1 allows no other, and if not, the request is refused anyway.
    */
-  #firstOverlap(request: SubscriptionRequest): SubscriptionRecord | undefined {
-    for (const pair of pairsOf(request)) {
-      const overlapping = this.#index.get(pair)?.get(request.callbackUrl)
+  #firstOverlap(wanted: Wanted): SubscriptionRecord | undefined {
+    for (const pair of pairsOf(wanted)) {
+      const overlapping = this.#index.get(pair)?.get(wanted.callbackUrl)
       if (overlapping !== undefined) return this.#active.get(overlapping)
     }
     return undefined
   }
 
-  #add({ notificationTypes, usernames, callbackUrl, parameters }: SubscriptionRequest): number {
+  #add(wanted: Wanted): number {
     const subscriptionId = ++this.#lastId
-    const subscription: SubscriptionRecord = {
-      subscriptionId,
-      notificationTypes: [...notificationTypes],
-      usernames: [...usernames],
-      callbackUrl,
-      parameters,
-      consecutiveFailures: 0,
-    }
+    const subscription = { subscriptionId, ...wanted, consecutiveFailures: 0 }
     this.#active.set(subscriptionId, subscription)
     for (const pair of pairsOf(subscription)) {
       const byCallbackUrl = this.#index.get(pair) ?? new Map()
-      this.#index.set(pair, byCallbackUrl.set(callbackUrl, subscriptionId))
+      this.#index.set(pair, byCallbackUrl.set(wanted.callbackUrl, subscriptionId))
     }
     this.onChange({ kind: 'created', subscription })
     return subscriptionId
@@ -142,8 +130,9 @@ export class SubscriptionStore {
   }
 }
 
-function areEqual(existing: readonly string[], requested: ReadonlySet<string>): boolean {
-  return existing.length === requested.size && existing.every((item) => requested.has(item))
+/** Of sets. */
+function areEqual(some: readonly string[], others: readonly string[]): boolean {
+  return some.length === others.length && new Set([...some, ...others]).size === some.length
 }
 
 /** A type with a user, as a key: no type has a space. */
@@ -151,7 +140,7 @@ function pairOf(type: NotificationType, username: string): string {
   return `${type} ${username}`
 }
 
-function* pairsOf(covers: SubscriptionRequest | SubscriptionRecord): Generator<string> {
+function* pairsOf(covers: Wanted): Generator<string> {
   for (const type of covers.notificationTypes) {
     for (const username of covers.usernames) yield pairOf(type, username)
   }

@@ -56,13 +56,8 @@ test('every sequence of requests and callbacks ends as a naive reading of the ta
       for (const c of commands) {
         switch (c.kind) {
           case 'create': {
-            const { notificationTypes, usernames, ...rest } = c.wanted
-            const sets = { notificationTypes: new Set(notificationTypes), usernames: new Set(usernames) }
-            const { outcome, subscriptionId } = store.create({
-              ...sets,
-              ...rest,
-              recreateIfExists: c.recreate,
-            })
+            const { notificationTypes, usernames } = c.wanted
+            const { outcome, subscriptionId } = store.create(c.wanted, c.recreate)
             reached.add(outcome)
             const { status } = model.create({ ...c.wanted, recreateIfExists: c.recreate }, 'keeper')
             // Of several that are in the way each will do.
