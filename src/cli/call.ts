@@ -8,26 +8,22 @@ import { type CommandContext, CommandFailure, UsageError } from './command.js'
 import { type Interruption, onInterruption } from './signals.js'
 import { onCommandLine } from './words.js'
 
-/** What a call whose answer is missing may have done, and what to do. */
-const afterNoAnswer = {
-  token: 'Run it again',
-  create:
-    'The subscription may exist. To be sure, run it again with --recreate-if-exists: that leaves exactly one subscription, and prints its ID',
-  update: 'The values may have changed. Running it again is safe',
-  unsubscribe: 'The subscription may have ended. Running it again is safe',
-} as const
+interface CallWords {
+  readonly flagOf?: (path: Issue['path']) => string
+  readonly ifInterrupted?: string
+}
 
 /**
  * Calls the service with a client from the environment.
  *
- * @param flagOf - the flag that sets what an issue is about
+ * @param words.flagOf - the flag that sets what an issue is about
+ * @param words.ifInterrupted - what an interrupted call may have done, and what to do
  * @throws `UsageError` if nothing was sent, because variables or flags are wrong; `CommandFailure` for every other failure
  */
 export async function callService<Result>(
-  operation: keyof typeof afterNoAnswer,
   { env, terminal }: CommandContext,
   call: (client: NotificationClient, options: CallOptions) => Promise<Result>,
-  flagOf: (path: Issue['path']) => string = String,
+  { flagOf = String, ifInterrupted = 'Run it again: that is safe' }: CallWords = {},
 ): Promise<Result> {
   const abort = new AbortController()
   const stopListening = onInterruption((interruption) => abort.abort(interruption))
@@ -37,7 +33,7 @@ export async function callService<Result>(
   } catch (error) {
     if (abort.signal.aborted) {
       const { by, exitCode }: Interruption = abort.signal.reason
-      throw new CommandFailure(`Interrupted by ${by}. ${afterNoAnswer[operation]}`, exitCode)
+      throw new CommandFailure(`Interrupted by ${by}. ${ifInterrupted}`, exitCode)
     }
     if (error instanceof ConfigurationError) {
       const advice = 'Set or correct them in the environment, or in the file that --dotenv names'

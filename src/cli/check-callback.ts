@@ -27,8 +27,6 @@ interface Target {
   readonly url: URL
   /** The headers with which the receiver authenticates callbacks. */
   readonly secrets: Readonly<Record<string, string>>
-  /** What `--secret` names: headers, and where their values are. */
-  readonly sources: readonly string[]
   /** Certificates in PEM to trust in addition to the public authorities. */
   readonly ca: string | undefined
 }
@@ -100,11 +98,7 @@ async function post(
 }
 
 /** @throws `Finding` for another answer than the one expected */
-function verdictOn(
-  answer: HttpResponse,
-  expected: 'refused' | 'accepted',
-  { url, sources, secrets }: Target,
-): string {
+function verdictOn(answer: HttpResponse, expected: 'refused' | 'accepted', { url, secrets }: Target): string {
   const { status } = answer
   const other = intermediaryOf(answer) ?? (isPage(answer.body) ? 'an HTML page' : undefined)
   const answered = `answered ${status}${other === undefined ? '' : ` (${other})`}`
@@ -124,7 +118,7 @@ function verdictOn(
   if (outcome === 'refused') {
     const next =
       answer.header('www-authenticate') === undefined
-        ? `Does the receiver expect what --secret ${sources.join(' --secret ')} sends? See callback.refused in its log`
+        ? 'Does the receiver expect what --secret sends? See callback.refused in its log'
         : 'Something in front of the receiver asks for a login (WWW-Authenticate): let callbacks pass it'
     throw new Finding(`refused with ${status}`, next)
   }

@@ -16,7 +16,7 @@ const { success } = endpoints.create
 type Wanted = Pick<CreateSubscriptionInput, 'parameters'> &
   Readonly<Record<'username' | 'callbackUrl', string>>
 
-/** @param signal - ends the calls, but not the clean-up */
+/** @param signal - ends the calls, but not the clean-up; its reason is a `Finding` */
 export async function checkLifecycle(
   steps: Steps,
   client: NotificationClient,
@@ -79,7 +79,7 @@ export async function checkLifecycle(
     },
   }
   for (const [name, call] of Object.entries(calls)) {
-    const hasPassed = await steps.run(name, () => call().catch((error) => throwAbout(error, signal)))
+    const hasPassed = await steps.run(name, call)
     // Without a subscription the others say nothing.
     if (signal.aborted || (!hasPassed && id === 0)) break
   }
@@ -98,10 +98,4 @@ export async function checkLifecycle(
       throw new Finding(`${left}. ${messageIn(inCheck, error)}`, next)
     }
   })
-}
-
-function throwAbout(error: unknown, signal: AbortSignal): never {
-  if (signal.aborted && !(error instanceof NotificationError))
-    throw new Finding('interrupted', 'See the clean-up')
-  throw error
 }

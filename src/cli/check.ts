@@ -12,8 +12,8 @@ import {
   type SharedFlags,
   UsageError,
 } from './command.js'
-import { type Interruption, onInterruption } from './signals.js'
-import { Steps } from './step-report.js'
+import { onInterruption } from './signals.js'
+import { Finding, Steps } from './step-report.js'
 
 interface CheckFlags extends SharedFlags {
   readonly callbackUrl?: string
@@ -45,14 +45,16 @@ export async function check({ terminal, env }: CommandContext, flags: CheckFlags
   const steps = new Steps(terminal)
   const isReady = await checkService(steps, env)
   if (callbackUrl !== undefined && sources.length > 0) {
-    await checkCallback(steps, { url: new URL(callbackUrl), secrets, sources, ca })
+    await checkCallback(steps, { url: new URL(callbackUrl), secrets, ca })
   }
   const abort = new AbortController()
+  let exitCode: number | undefined
   if (wanted && isReady) {
-    const stopListening = onInterruption((each) => {
-      const { by } = each
+    const stopListening = onInterruption((interruption) => {
+      const { by } = interruption
       terminal.line(`${by}: ending the subscriptions of this check. A second ${by} leaves them behind.`)
-      abort.abort(each)
+      exitCode = interruption.exitCode
+      abort.abort(new Finding('interrupted', 'See the clean-up'))
     })
     await using client = NotificationClient.fromEnv(callOptions, env)
     await checkLifecycle(steps, client, wanted, abort.signal)
@@ -71,6 +73,5 @@ export async function check({ terminal, env }: CommandContext, flags: CheckFlags
   }
   terminal.line()
   terminal.line(failures > 0 ? `${failures} of ${steps.outcomes.length} steps failed.` : 'No step failed.')
-  const interruption: Interruption | undefined = abort.signal.reason
-  return interruption?.exitCode ?? (failures === 0 ? 0 : 1)
+  return exitCode ?? (failures === 0 ? 0 : 1)
 }

@@ -27,10 +27,13 @@ export async function subscribe(context: CommandContext, given: SubscribeFlags):
     recreateIfExists,
   }
   const { subscriptionId } = await callService(
-    'create',
     context,
     (client, options) => client.createSubscription(input, options),
-    (path) => flagOf(path, input),
+    {
+      flagOf: (path) => flagOf(path, input),
+      ifInterrupted:
+        'The subscription may exist. To be sure, run it again with --recreate-if-exists: that leaves exactly one subscription, and prints its ID',
+    },
   )
   const names = excerpt(user.join(', '), 200)
   const what = `${type.join(', ')} of ${names}, to ${withoutQuery(callbackUrl)}`
@@ -55,10 +58,9 @@ export async function update(
   const { terminal, env } = context
   const parameters = await namedValuesOf('--parameter', flags.parameter, env)
   await callService(
-    'update',
     context,
     (client, options) => client.updateSubscriptionParameters(subscriptionId, { parameters }, options),
-    (path) => flagOf(path, {}),
+    { flagOf: (path) => flagOf(path, {}) },
   )
   const names = excerpt(Object.keys(parameters).join(', '), 200)
   const done = `Subscription ${subscriptionId} was updated: callbacks from now on carry the new ${names}`
@@ -67,7 +69,7 @@ export async function update(
 }
 
 export async function unsubscribe(context: CommandContext, subscriptionId: number): Promise<number> {
-  await callService('unsubscribe', context, (client, options) => client.unsubscribe(subscriptionId, options))
+  await callService(context, (client, options) => client.unsubscribe(subscriptionId, options))
   context.terminal.success('unsubscribed', { subscriptionId }, `Subscription ${subscriptionId} has ended`)
   return 0
 }

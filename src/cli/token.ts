@@ -17,7 +17,7 @@ export async function token(context: CommandContext, flags: TokenFlags): Promise
       'There is no token for a user name and a password: set NOTIFICATION_CLIENT_ID and NOTIFICATION_CLIENT_SECRET instead',
     )
   }
-  const issued = await callService('token', context, (client, options) => client.getAccessToken(options))
+  const issued = await callService(context, (client, options) => client.getAccessToken(options))
   const { claims, description, hasExpired } = readToken(issued)
   const accessToken = flags.printToken && issued
   const fields = { type: 'Bearer', ...claims, accessToken }

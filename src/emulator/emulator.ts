@@ -101,7 +101,6 @@ export class Emulator {
   readonly #clientAgent: Agent
   readonly #service: NotificationService
   readonly #callbacks: Callbacks
-  readonly #tokens: TokenIssuer
   readonly #parts: EmulatorParts
   readonly #closing = new AbortController()
   #page: PageServer | undefined
@@ -114,7 +113,9 @@ export class Emulator {
     const activity = new Activity()
     const store = new SubscriptionStore((change) => activity.subscriptionChanged(change))
     const faults = new Faults(() => activity.changed())
-    this.#parts = { activity, store, faults, closing: this.#closing.signal }
+    const issuer = `${baseUrl}/auth/realms/${encodeURIComponent(domain)}`
+    const tokens = new TokenIssuer(issuer, options.tokenLifetimeSeconds)
+    this.#parts = { activity, store, faults, tokens, closing: this.#closing.signal }
     this.baseUrl = baseUrl
     this.authUrl = baseUrl
     this.domain = domain
@@ -132,14 +133,9 @@ export class Emulator {
       dispatcher: this.#clientAgent,
       routes: options.routes,
     }
-    const issuer = `${baseUrl}/auth/realms/${encodeURIComponent(domain)}`
-    this.#tokens = new TokenIssuer(issuer, options.tokenLifetimeSeconds)
-    this.#service = new NotificationService(options, this.#tokens, this.#parts)
-    this.#callbacks = new Callbacks(
-      this.#parts,
-      options.callbackTimeoutMs,
-      [ca, options.callbackCa ?? []].flat(),
-    )
+    this.#service = new NotificationService(options, this.#parts)
+    const trusted = [ca, options.callbackCa ?? []].flat()
+    this.#callbacks = new Callbacks(this.#parts, options.callbackTimeoutMs, trusted)
     server.answerWith((request) => this.#service.handle(request))
   }
 
@@ -252,7 +248,7 @@ export class Emulator {
 
   /** Refuses every access token issued so far with 401 from now on. */
   revokeTokens(): void {
-    this.#tokens.revokeAll()
+    this.#parts.tokens.revokeAll()
   }
 
   /** Address of the page, if there is one; it has a secret. Anyone who knows it can do what the page can (docs/emulator.md, The page). */
@@ -267,8 +263,8 @@ export class Emulator {
     const { baseUrl, ca } = this
     const own = { ...clientVariables(this, 'emulator-ca.pem'), CALLBACK_TOKEN: randomSecret() }
     const variables = { ...own, ...page.environment }
-    const parts = { ...this.#parts, callbacks: this.#callbacks, tokens: this.#tokens }
-    this.#page = await startPageServer({ ...parts, baseUrl, ca, variables, envFile: page.envFile }, page.port)
+    const host = { ...this.#parts, callbacks: this.#callbacks, baseUrl, ca, variables, envFile: page.envFile }
+    this.#page = await startPageServer(host, page.port)
   }
 
   /** Stops the emulator: delayed answers and callbacks in flight are aborted, every connection is closed. */

@@ -1,12 +1,10 @@
 import type { Callbacks } from '../callbacks.js'
 import type { EmulatorParts } from '../service/service.js'
-import type { TokenIssuer } from '../service/token-endpoint.js'
 import type { Secrets } from './secrets.js'
 
 /** What the page's server uses of an emulator. */
 export interface PageHost extends EmulatorParts {
   readonly callbacks: Callbacks
-  readonly tokens: TokenIssuer
   readonly baseUrl: string
   /** Certificate in PEM of the authority. */
   readonly ca: string

@@ -46,11 +46,7 @@ export function reasonOf({ kind, request }: SentEvent): string | undefined {
   const refusal = kind === 'request' ? request.refusal?.message : undefined
   if (refusal !== undefined || !isFailed(request)) return refusal
   if (error?.startsWith(injectedFault)) return undefined
-  const said = answer?.body
-    .replace(/<[^<>]*>/g, ' ')
-    .replace(/\s+/g, ' ')
-    .trim()
-    .slice(0, 200)
+  const said = excerpt((answer?.body ?? '').replace(/<[^<>]*>/g, ' '), 200).trim()
   // The receiver of this package answers a wrong secret without a body.
   const where =
     kind === 'callback' && isUnauthorized(status) ? ": see callback.refused in the receiver's log" : ''
@@ -106,20 +102,19 @@ function aboutOf(event: TimeLineEvent, view: View): unknown {
   ]
 }
 
-function requestInWords({ operation, method, path, headers, body }: RecordedRequest, view: View): unknown {
+function requestInWords({ operation, method, path, headers, body }: RecordedRequest, view: View): string {
   if (operation !== 'create') return `${method} ${view.secrets.url(path)}`
   const {
     username = '',
     notification_type = '',
     callback_url = '',
   } = view.secrets.fields(headers, body) ?? {}
-  return [`${namesOf(username.split(','))} · ${notification_type} → `, addressOf(callback_url, view)]
+  return `${namesOf(username.split(','))} · ${notification_type} → ${addressOf(callback_url, view)}`
 }
 
-/** An address without its scheme, that breaks between its parts if it does not fit into a line. */
-function addressOf(url: string, { secrets }: View): Html[] {
-  const address = excerpt(secrets.url(url).replace(/^https?:\/\//, ''), 300)
-  return address.split(/(?<=\w[/?&=])/).map((part) => html`${part}<wbr>`)
+/** An address without its scheme. */
+function addressOf(url: string, { secrets }: View): string {
+  return excerpt(secrets.url(url).replace(/^https?:\/\//, ''), 300)
 }
 
 function namesOf(names: readonly string[]): string {

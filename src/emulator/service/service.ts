@@ -32,6 +32,7 @@ export interface EmulatorParts {
   readonly store: SubscriptionStore
   readonly faults: Faults
   readonly activity: Activity
+  readonly tokens: TokenIssuer
   /** Aborted when the emulator closes: delayed answers and callbacks in flight are given up then. */
   readonly closing: AbortSignal
 }
@@ -40,9 +41,10 @@ export class NotificationService {
   readonly #parts: EmulatorParts
   readonly #endpoints: readonly Endpoint[]
 
-  constructor(options: ResolvedEmulatorOptions, tokens: TokenIssuer, parts: EmulatorParts) {
+  constructor(options: ResolvedEmulatorOptions, parts: EmulatorParts) {
+    const { store, tokens } = parts
     this.#parts = parts
-    this.#endpoints = [tokenEndpoint(options, tokens), ...subscriptionEndpoints(options, tokens, parts.store)]
+    this.#endpoints = [tokenEndpoint(options, tokens), ...subscriptionEndpoints(options, tokens, store)]
   }
 
   /** @throws `ConnectionReset` where a fault breaks the connection */
