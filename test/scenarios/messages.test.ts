@@ -253,6 +253,16 @@ test('messages about answers of the service', async () => {
     'create: 400 with a long text': to(create, answered(400, 'x'.repeat(1_000))),
     'create: 400 with a secret': to(create, answered(400, 'no user has the password correct-horse-battery')),
     'create: 400 with a page': to(create, answered(400, ` ${page}`)),
+    'create: 401 with a reason in its header': to(
+      create,
+      answered(401, '', { 'www-authenticate': 'Bearer error="x", error_description="The aud is wrong"' }),
+    ),
+    'create: 302 to another server': to(
+      create,
+      answered(302, '', { location: 'https://login.example.com/a?state=s3cret#t' }),
+    ),
+    'create: 308 to another path': to(create, answered(308, '', { location: '/api/subscriptions/' })),
+    'create: 302 to what is no address': to(create, answered(302, '', { location: 'https://' })),
     'create: 429 with Retry-After': to(create, answered(429, '', { 'retry-after': '7' })),
     'create: 409': to(create, answered(409)),
     'create: 409 for four users': to(forUsers(4), answered(409)),

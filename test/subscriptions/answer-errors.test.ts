@@ -102,13 +102,6 @@ describe('other answers', () => {
     await expect(creating).rejects.toMatchObject({ reason: 'partial-overlap' })
   })
 
-  test('a last 503 says that the subscription may exist', async () => {
-    service.onCall = () => new Response('', { status: 503 })
-    const creating = service.client({ retry: false }).createSubscription(subscription)
-    const message = expect.stringContaining('may exist')
-    await expect(creating).rejects.toMatchObject({ code: 'API', status: 503, message })
-  })
-
   test('a 409 after a 429 is a conflict: nothing was done before', async () => {
     service.onCall = (_call, count) => new Response('', { status: count === 1 ? 429 : 409 })
     const creating = service.client({ retry: { baseDelayMs: 0 } }).createSubscription(subscription)
@@ -152,25 +145,6 @@ describe('other answers', () => {
         expect(await client().createSubscription(subscription)).toEqual({ subscriptionId: id })
       }
     }
-  })
-
-  test.each([
-    [
-      302,
-      { location: 'https://login.example.com/a?state=s3cret#t' },
-      /302 \(to https:\/\/login\.example\.com\/a\)/,
-    ],
-    [308, { location: '/api/subscriptions/' }, /308 \(to https:\/\/[^/]+\/api\/subscriptions\/\)/],
-    [302, { location: 'https://' }, /answered 302\. /],
-    [
-      401,
-      { 'www-authenticate': 'Bearer error="x", error_description="The aud is wrong"' },
-      /\(The aud is wrong\)/,
-    ],
-  ])('of %i a header says why: %j', async (status, headers, words) => {
-    answer(() => new Response('', { status, headers }))
-    const error = await failureOf(client().createSubscription(subscription))
-    expect(error).toHaveProperty('message', expect.stringMatching(words))
   })
 })
 
