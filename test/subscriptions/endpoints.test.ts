@@ -35,14 +35,6 @@ describe('the request (docs/service.md, Endpoints)', () => {
 })
 
 describe('unsubscribe (docs/service.md, Assumed)', () => {
-  test('has no body', async () => {
-    service.onCall = () => new Response(null, { status: 204 })
-    expect(await service.client().unsubscribe(42)).toBeUndefined()
-    const { method, path } = routeOf('unsubscribe', 42)
-    expect(service.calls).toMatchObject([{ method, url: baseUrl + path, body: '' }])
-    expect(service.calls[0]?.headers.get('authorization')).toBe('Bearer token-1')
-  })
-
   test('after a lost answer, 404 means that the first attempt succeeded, if the route has answered 2xx before', async () => {
     for (const status of [404, 410]) {
       service = fakeService()

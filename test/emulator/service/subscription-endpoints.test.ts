@@ -55,7 +55,6 @@ describe('states and transitions (docs/service.md, States)', () => {
     const message = `Subscription ${first} covers some of the users and types at this callback URL`
     const overlapping: Subscription[] = [
       { ...both, users: 'bob', recreate: 'false' },
-      { ...both, users: 'alice,bob,carol', recreate: 'true' },
       { ...both, types: 'call-score', recreate: 'TRUE' },
       { types: 'conversation-ai,call-score', users: 'carol,bob', recreate: 'true' },
     ]
