@@ -316,16 +316,23 @@ describe.concurrent('a disk that has no room', () => {
     expect(await folder.names()).toEqual([])
   })
 
-  test('leaves a delivery where it is that would move once half of its segment is done', async (folder) => {
+  test.for([
+    ['leaves deliveries where they are', true],
+    ['and has it again moves them', false],
+  ])('%s once half of their segment is done: none is tried more often', async (folder, [_what, isFull]) => {
     await folder.leave(...[1, 2, 3, 4].map((id) => numbered(id)))
     const disk = diskThatFailsTo('open', /\.open$/, 'ENOSPC')
+    disk.isBroken = isFull
+    const triesOf = (id: string) => idsOf(delivered).filter((each) => each === id).length
     const { deliver, delivered } = recorder(({ notification: { id } }) => {
-      if (disk.failures === 0 && id > 'n2') throw new Error('away')
+      if (id > 'n2' && triesOf(id) < 3) throw new Error('away')
     })
     await using spool = await folder.open({ deliver }, disk.files)
     await until(() => spool.size === 0)
-    expect(disk.failures).toBeGreaterThan(0)
-    expect(idsOf(delivered).filter((id) => id === 'n3')).toHaveLength(3)
+    await realTime(20)
+    expect(disk.failures > 0).toBe(isFull)
+    expect(['n1', 'n2', 'n3', 'n4'].map(triesOf)).toEqual([1, 1, 3, 3])
+    expect(folder.damages).toEqual([])
   })
 
   test('for a dead letter repeats its delivery, and makes the letter later', async (folder) => {
