@@ -31,11 +31,6 @@ describe('409 Conflict (docs/service.md, Errors)', () => {
     })
   })
 
-  test('with recreateIfExists it can only be a partial overlap', async () => {
-    const error = await failureOf(client().createSubscription({ ...subscription, recreateIfExists: true }))
-    expect(error).toMatchObject({ reason: 'partial-overlap', request: { recreateIfExists: true } })
-  })
-
   test('tryCreateSubscription returns it instead', async () => {
     const result = await client().tryCreateSubscription(subscription)
     expect(result).toMatchObject({ created: false, conflict: { reason: 'duplicate-or-overlap' } })
@@ -99,7 +94,8 @@ describe('other answers', () => {
     service.onCall = (_call, count) => new Response('', { status: count === 1 ? 503 : 409 })
     const client = service.client({ retry: { baseDelayMs: 0 } })
     const creating = client.createSubscription({ ...subscription, recreateIfExists: true })
-    await expect(creating).rejects.toMatchObject({ reason: 'partial-overlap' })
+    const conflict = { reason: 'partial-overlap', request: { recreateIfExists: true } }
+    await expect(creating).rejects.toMatchObject(conflict)
   })
 
   test('a 409 after a 429 is a conflict: nothing was done before', async () => {
