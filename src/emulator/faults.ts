@@ -75,7 +75,7 @@ export class Faults {
     this.#change([...this.#injected, validate(schemaFor(operation, fault), given, invalid)])
   }
 
-  /** Uses up one time of the first fault of a request, or of a callback to a subscription. */
+  /** Takes the first fault for a request, or for a callback to a subscription, once. */
   take(operation: 'callback', subscriptionId: number): CallbackFault | undefined
   take(operation: string): Fault | undefined
   take(operation: string, subscriptionId?: number): Fault | undefined {

@@ -136,7 +136,7 @@ export const script = /* js */ `
 const connection = document.getElementById('connection')
 const outcome = document.getElementById('outcome')
 const box = document.querySelector('[name=q]')
-let isRefreshing = false, isStale = false, telling, seen
+let isRefreshing = false, isStale = false, hiding, seen
 
 async function refresh() {
   isStale = true
@@ -177,11 +177,11 @@ function show(next) {
   if (focused && document.activeElement === document.body) document.getElementById(focused)?.focus()
 }
 
-function tell(text, kind) {
+function report(text, kind) {
   outcome.textContent = text
   outcome.className = kind
-  clearTimeout(telling)
-  telling = setTimeout(() => { outcome.textContent = '' }, 4000)
+  clearTimeout(hiding)
+  hiding = setTimeout(() => { outcome.textContent = '' }, 4000)
 }
 
 function connected(isLive) {
@@ -202,7 +202,7 @@ async function follow() {
 async function copy(href) {
   const text = fetch(href).then(async (answer) => new Blob([await answer.text()], { type: 'text/plain' }))
   await navigator.clipboard.write([new ClipboardItem({ 'text/plain': text })])
-  tell('Copied', 'good')
+  report('Copied', 'good')
 }
 
 addEventListener('popstate', refresh)
@@ -210,7 +210,7 @@ addEventListener('click', (event) => {
   const link = event.target.closest('a[data-copy], a[href^="?"]')
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return
   event.preventDefault()
-  if ('copy' in link.dataset) return copy(link.href).catch(() => tell('The browser did not allow to copy.', 'bad'))
+  if ('copy' in link.dataset) return copy(link.href).catch(() => report('The browser did not allow to copy.', 'bad'))
   history.pushState(null, '', link.getAttribute('href'))
   refresh()
 })
@@ -236,9 +236,9 @@ addEventListener('submit', async (event) => {
       body: JSON.stringify(Object.fromEntries(given)),
     })
     const { message = 'Done' } = await answer.json()
-    tell(message, answer.ok ? 'good' : 'bad')
+    report(message, answer.ok ? 'good' : 'bad')
   } catch {
-    tell('The emulator does not answer. Is it still running?', 'bad')
+    report('The emulator does not answer. Is it still running?', 'bad')
   }
   refresh()
 })

@@ -105,8 +105,8 @@ function pairsOf(pairs: Pairs): Html {
 
 function subscriptionDetails(id: number, view: View): Html {
   const { activity, store } = view.host
-  const story = activity.events.reverse().filter((event) => subscriptionIdOf(event) === id)
-  const [end] = story.flatMap((event) => (event.kind === 'ended' ? [event] : []))
+  const events = activity.events.reverse().filter((event) => subscriptionIdOf(event) === id)
+  const [end] = events.flatMap((event) => (event.kind === 'ended' ? [event] : []))
   const active = store.get(id)
   const subscription = active ?? end?.subscription
   if (subscription === undefined)
@@ -128,7 +128,7 @@ function subscriptionDetails(id: number, view: View): Html {
           </div>`
     }
     <h3>Its time line</h3>
-    <ol class="links">${story.slice(0, 50).map((event) => eventRow(event, view, 'its-'))}</ol>
+    <ol class="links">${events.slice(0, 50).map((event) => eventRow(event, view, 'its-'))}</ol>
     <a class="button small" href="${view.linkTo({ q: `#${id}` })}">Show only its events</a>
     <h3>Parameters, sent as headers of each callback</h3>
     ${pairsOf(view.secrets.pairs(parameters))}`
