@@ -1,7 +1,6 @@
 /** `notification-subscriber notify`: sends a notification through the server of a running emulator's page. */
 import { Agent, fetch } from 'undici'
 import type { NotifyAnswer } from '../emulator/page/actions.js'
-import { notInTls } from '../emulator/words.js'
 import type { Issue } from '../errors.js'
 import { documentedNotificationTypes } from '../notification-types.js'
 import { isUnauthorized } from '../shared/statuses.js'
@@ -86,7 +85,7 @@ function print(terminal: Terminal, answer: NotifyAnswer, pageUrl: string): void 
     terminal.event('unsent', { category, subscribed }, `${cross} ${message}`, `  → ${next}`, ...lines)
   } else if (results.some(({ status }) => status !== undefined && isUnauthorized(status))) {
     terminal.line("  → See callback.refused in the receiver's log")
-  } else if (results.some(({ error }) => error?.includes('certificate') && !error.startsWith(notInTls))) {
+  } else if (results.some(({ error }) => error?.includes('certificate'))) {
     terminal.line('  → To trust the certificate, start the emulator with --callback-ca')
   } else {
     terminal.line(`  → What was sent and answered: ${pageUrl}`)

@@ -12,7 +12,7 @@ import { beginningOf, type RecordedCallback } from './activity.js'
 import type { CallbackFault } from './faults.js'
 import type { OutgoingNotification } from './notification.js'
 import { type EmulatorParts, maxBodyBytes } from './service/service.js'
-import { injectedFault, notInTls } from './words.js'
+import { injectedFault } from './words.js'
 
 /** The outcome of one callback. */
 export interface CallbackResult extends Pick<RecordedCallback, 'subscriptionId' | 'callbackUrl' | 'status'> {
@@ -147,9 +147,9 @@ function withMessage(error: unknown, callbackUrl: string): Error {
   if (!(error instanceof Error)) return new Error(String(error))
   if (Object(error).code === 'ERR_SSL_WRONG_VERSION_NUMBER') {
     const advice = loopbackHost.test(new URL(callbackUrl).hostname)
-      ? 'write `http:` in the callback URL, or serve it with the key and certificate of `emulator.tls`'
+      ? 'write `http:` in the callback URL, or serve it with `emulator.tls`'
       : 'write the port of the receiver that speaks TLS in the callback URL'
-    return new Error(`${notInTls}: ${advice}`, { cause: error })
+    return new Error(`The port answers, but not in TLS: ${advice}`, { cause: error })
   }
   if (error.message !== '' || !(error instanceof AggregateError)) return error
   return new Error(error.errors.map(messageOf).join('; '), { cause: error })

@@ -34,9 +34,6 @@ export function toneOf(ending: Ending): Tone {
 /** How the error of a request or a callback begins that a fault broke. */
 export const injectedFault = 'An injected fault'
 
-/** As `check` says it, too. */
-export const notInTls = 'The port answers, but not in TLS'
-
 /** From each length on, in milliseconds, a duration is given in this unit. */
 const units = [
   { from: 2 * 24 * 3_600_000, ms: 24 * 3_600_000, name: ' days' },

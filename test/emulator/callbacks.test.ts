@@ -105,10 +105,7 @@ describe('failed callbacks (docs/service.md, States)', () => {
   })
 
   test.each([
-    [
-      'localhost',
-      'write `http:` in the callback URL, or serve it with the key and certificate of `emulator.tls`',
-    ],
+    ['localhost', 'write `http:` in the callback URL, or serve it with `emulator.tls`'],
     ['plain.test', 'write the port of the receiver that speaks TLS in the callback URL'],
   ])('a port of %s that does not speak TLS is named so, with what to write', async (host, advice) => {
     await using plain = await Receiver.startInsecure()

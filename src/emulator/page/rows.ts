@@ -4,19 +4,18 @@ import { isUnauthorized } from '../../shared/statuses.js'
 import { excerpt } from '../../shared/text.js'
 import type { RecordedRequest, TimeLineEvent } from '../activity.js'
 import { faultInWords } from '../faults.js'
-import type { SubscriptionRecord } from '../service/subscription-store.js'
+import type { EndReason, SubscriptionRecord } from '../service/subscription-store.js'
 import { clock, durationInWords, endReasons, injectedFault, isFailed, toneOf } from '../words.js'
 import type { View } from './host.js'
 import { type Html, html } from './html.js'
 
 /** A request or a callback. */
 export type SentEvent = Extract<TimeLineEvent, { request: object }>
-type EndedEvent = Extract<TimeLineEvent, { kind: 'ended' }>
 
 export interface SubscriptionRow {
   readonly subscription: SubscriptionRecord
   /** Missing for an active one. */
-  readonly reason?: EndedEvent['reason']
+  readonly reason?: EndReason
 }
 
 export function targetOf({ kind, request }: SentEvent): { method: string; address: string } {
