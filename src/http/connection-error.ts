@@ -23,11 +23,6 @@ const advice: Readonly<Record<string, string | Words>> = {
   UND_ERR_DESTROYED: closed,
   PROXY_407:
     'It asks for a user and a password that it accepts: write them into its variable, as in HTTPS_PROXY=http://user:password@proxy:3128.',
-  DEPTH_ZERO_SELF_SIGNED_CERT: trustIt,
-  SELF_SIGNED_CERT_IN_CHAIN: trustIt,
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: trustOrSend,
-  UNABLE_TO_GET_ISSUER_CERT: trustOrSend,
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: trustOrSend,
   ERR_TLS_CERT_ALTNAME_INVALID: 'Check the address; do not turn verification off.',
   CERT_HAS_EXPIRED: "The owner of the server must renew it, unless this machine's clock is wrong.",
   CERT_NOT_YET_VALID: "Check this machine's clock.",
@@ -37,7 +32,9 @@ const advice: Readonly<Record<string, string | Words>> = {
 const refusedCertificate = /^ERR_SSL_\w*ALERT_\w*CERTIFICATE/
 
 /** What to do for every other code, by its pattern. */
-const adviceByKind: readonly (readonly [RegExp, string])[] = [
+const adviceByKind: readonly (readonly [RegExp, string | Words])[] = [
+  [/SELF_SIGNED/, trustIt],
+  [/^UNABLE_TO_(?:VERIFY_LEAF|GET_ISSUER)/, trustOrSend],
   [
     refusedCertificate,
     'The server wants a client certificate that it accepts (docs/client.md, A client certificate).',
