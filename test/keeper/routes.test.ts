@@ -1,6 +1,6 @@
 /** A route is wrong if it does not find an id that the service gave just now. */
 import { describe, expect, test } from 'vitest'
-import { hour, minute } from './convergence/world.js'
+import { hour, minute, type World } from './convergence/world.js'
 import {
   agents,
   nodeOf,
@@ -83,19 +83,33 @@ test('where every subscription had ended, unsubscribeAll reports all as removed 
   expect(world.service.active('keeper')).toEqual([])
 })
 
+/** Another program ends the subscriptions of these users, and makes the same ones. */
+function replaceSubscriptions(world: World, usernames: readonly string[]): void {
+  for (const name of usernames) {
+    world.end([name])
+    const { configuration } = world
+    const parameters = configuration.parameters ?? {}
+    const request = { ...configuration, usernames: [name], recreateIfExists: false, parameters }
+    world.service.create(request, 'keeper')
+  }
+}
+
+test('ROUTES names a process without the store, which has replaced a subscription', async () => {
+  const world = await settledWorld({ users: 2 })
+  world.isUncertain = true
+  replaceSubscriptions(world, agents(2))
+  await world.time.advance(20 * minute)
+  const message = expect.stringContaining('give all processes one store')
+  expect(problemsOf(nodeOf(world))).toMatchObject([{ code: 'ROUTES', message }])
+})
+
 describe('ids of a store that was rolled back', () => {
   /** The first of the users has another id than the store says; or all have. */
   async function withStaleIds(count: number) {
     const world = await settledWorld({ users: 20 })
     nodeOf(world).process.kill()
     world.isUncertain = true
-    for (const name of agents(count)) {
-      world.end([name])
-      const { configuration } = world
-      const parameters = configuration.parameters ?? {}
-      const request = { ...configuration, usernames: [name], recreateIfExists: false, parameters }
-      world.service.create(request, 'keeper')
-    }
+    replaceSubscriptions(world, agents(count))
     return { world, node: world.start(undefined, false) }
   }
 
