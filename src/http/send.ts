@@ -106,8 +106,8 @@ class RunningCall {
   /** The last attempt's failure, if another attempt follows. */
   lastFailure: NotificationError | undefined
   readonly #beganSince = performance.now()
-  /** Also of earlier attempts: a server may repeat them later. */
-  readonly #sentSecrets = new Set<string>()
+  /** Also those of earlier attempts, whose secrets a server may repeat later. */
+  readonly #authorizations = new Set<Authorization>()
   #address: Address | undefined
 
   constructor(private readonly settings: CallSettings) {
@@ -188,8 +188,8 @@ class RunningCall {
     this.status = undefined
     this.deadline.checkClock()
     if (this.deadline.aborted) throw this.deadline.reason
-    for (const secret of authorization.secrets) this.#sentSecrets.add(secret)
-    const secrets = () => [...request.secrets, ...this.#sentSecrets]
+    this.#authorizations.add(authorization)
+    const secrets = () => [request, ...this.#authorizations].flatMap((sent) => sent.secrets)
     const headers = headersOf(request, authorization, body)
     const outcome = await transport.send({ method, address, headers, body }, this.deadline)
     const durationMs = Math.round(performance.now() - this.attemptedSince)
@@ -217,9 +217,10 @@ class RunningCall {
   /** Errors of the caller's `onResponse` are logged: they must not hide the call's result. */
   #report(last: Answer): void {
     const { log, onResponse, method } = this.settings
+    if (onResponse === undefined) return
     const durationMs = Math.round(performance.now() - this.#beganSince)
     void callLogged(log, { event: 'on-response.failed', method }, 'onResponse failed', () =>
-      onResponse?.({ status: last.status, requestId: last.requestId, attempts: this.attempts, durationMs }),
+      onResponse({ status: last.status, requestId: last.requestId, attempts: this.attempts, durationMs }),
     )
   }
 
