@@ -35,7 +35,7 @@ interface Outage {
   readonly failures: number
   /** When the last failure was counted. The failure of a request that was sent before says nothing new. */
   readonly failedSince: number
-  /** When the next request may be sent. */
+  /** When the next request may test the service. */
   readonly nextFrom: number
 }
 

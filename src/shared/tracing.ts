@@ -2,9 +2,6 @@
 import type { TracingChannel } from 'node:diagnostics_channel'
 import { NotificationError } from '../errors.js'
 
-/** What subscribers of a channel get: the context of one operation, and its error once it has failed. */
-type Traced<Context> = Context & { error?: unknown }
-
 export type Channel = TracingChannel<unknown, object> | undefined
 
 /** The channel `notification-subscriber:NAME`. Not imported, because a receiver also runs where Node.js does not. */
@@ -14,8 +11,8 @@ export function channelFor(name: 'call' | 'token' | 'sweep' | 'deliver' | 'recei
 }
 
 /**
- * Runs an operation, and publishes its start, end and error as `TracingChannel.tracePromise` does, but never its
- * result, which may be a token. Nothing is computed while the channel has no subscribers. Not an async function, which
+ * Runs an operation, and publishes its context at its start and end, with the error if it fails, as
+ * `TracingChannel.tracePromise` does, but never its result, which may be a token. Nothing is computed while the channel has no subscribers. Not an async function, which
  * would be one more line in the stack of every error.
  *
  * @param contextOf - makes the context; `run` may change it while it works
@@ -26,7 +23,7 @@ export function traced<Context extends object, Result>(
   run: (context: Context | undefined) => Promise<Result>,
 ): Promise<Result> {
   if (!channel?.hasSubscribers) return run(undefined)
-  const context: Traced<Context> = contextOf()
+  const context: Context & { error?: unknown } = contextOf()
   return channel.start.runStores(context, async () => {
     try {
       let work: Promise<Result>
