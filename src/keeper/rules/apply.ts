@@ -56,15 +56,15 @@ function applyCreate(record: UserRecord, answered: AnsweredCreate): Applied {
   const { request, reply } = answered
   switch (reply.kind) {
     case 'created':
-      return created(record, answered, reply.id)
+      return applyCreated(record, answered, reply.id)
     case 'unreadable': {
       // What may have been created before may have ended before this request.
       const provenAt = record.provenAt ?? (record.idUnsure ? undefined : answered.sentAt)
       const tried = { ...withReplacementCounted(record, answered), id: undefined, spec: request.spec }
-      return { record: { ...tried, idUnsure: true, provenAt }, findings: taken(answered) }
+      return { record: { ...tried, idUnsure: true, provenAt }, findings: withTaken(answered) }
     }
     default:
-      return inTheWay(record, answered)
+      return applyConflict(record, answered)
   }
 }
 
@@ -99,10 +99,9 @@ function applyById(record: UserRecord, kind: RouteName, answered: Answered): App
   }
 }
 
-/** 409 to a create. */
-function inTheWay(record: UserRecord, answered: AnsweredCreate): Applied {
+function applyConflict(record: UserRecord, answered: AnsweredCreate): Applied {
   const { request, facts, findings, sentAt } = answered
-  const found = taken(answered)
+  const found = withTaken(answered)
   // A recreate replaces an identical subscription: after a 409 none of ours exists.
   if (request.kind === 'recreate')
     return {
@@ -113,42 +112,42 @@ function inTheWay(record: UserRecord, answered: AnsweredCreate): Applied {
   const { inconclusive, isRefused, seemsEnded } = findings
   // The gap of a spec that is no longer wanted begins with the last proof before.
   const provenAt = request.spec === facts.spec ? { provenAt: sentAt } : {}
-  const known = {
+  const exists = {
     record: { ...record, endedByUs: undefined, ...provenAt },
     findings: found,
     proven: 'existence',
   } as const
-  if (seemsEnded) return { ...known, findings: {}, refutes: 'unsubscribe' }
-  if (inconclusive === undefined || !facts.mayUpdate) return known
-  if (isRefused) return { ...known, isRefused }
+  if (seemsEnded) return { ...exists, findings: {}, refutes: 'unsubscribe' }
+  if (inconclusive === undefined || !facts.mayUpdate) return exists
+  if (isRefused) return { ...exists, isRefused }
   // The update has not found a subscription that exists.
-  if (facts.isIdKnown) return { ...known, refutes: inconclusive }
+  if (facts.isIdKnown) return { ...exists, refutes: inconclusive }
   return { record: { ...record, idUnsure: true }, findings: found }
 }
 
 /** A new subscription: the user's first, one made only to be ended, or the end of a gap. */
-function created(before: UserRecord, answered: AnsweredCreate, id: number): Applied {
+function applyCreated(before: UserRecord, answered: AnsweredCreate, id: number): Applied {
   const { answeredAt, request, facts, findings, sentAt } = answered
   const { inconclusive, seemsEnded } = findings
   const record = withReplacementCounted(before, answered)
   const { provenAt, restoredCount, restores, username } = record
-  const known = { id, spec: request.spec, names: facts.names, generation: facts.generation, provenAt: sentAt }
-  const made = { ...record, ...cleared, ...known }
-  const outcome = {
+  const given = { id, spec: request.spec, names: facts.names, generation: facts.generation, provenAt: sentAt }
+  const made = { ...record, ...cleared, ...given }
+  const shown = {
     findings: { isIdNew: true, inconclusive },
     ...(seemsEnded && { confirms: 'unsubscribe' as const }),
   }
   // The gap of a user who comes back begins with the last proof before.
-  if (!facts.isWanted) return { ...outcome, record: { ...made, provenAt } }
+  if (!facts.isWanted) return { ...shown, record: { ...made, provenAt } }
   const isFirst = provenAt === undefined && !record.idUnsure && request.kind === 'create'
-  if (isFirst) return { ...outcome, record: made, proven: 'id', isCreated: true }
+  if (isFirst) return { ...shown, record: made, proven: 'id', isCreated: true }
   const cause = causeOf(record, answered)
   const lastProvenAt = provenAt !== undefined && provenAt <= answeredAt ? provenAt : undefined
   const gap = { username, subscriptionId: id, lastProvenAt, restoredAt: answeredAt, cause }
   const counted = { ...made, restoredCount: nextCount(restoredCount) }
   const restored =
     cause === 'ended' ? { ...counted, restores: nextCount(restores), restoredAt: answeredAt } : counted
-  return { ...outcome, record: restored, proven: 'id', gap }
+  return { ...shown, record: restored, proven: 'id', gap }
 }
 
 function causeOf(record: UserRecord, { request, facts }: AnsweredCreate): KeeperGap['cause'] {
@@ -162,6 +161,6 @@ function withReplacementCounted(record: UserRecord, { request, reply, answeredAt
   return usesUpTheDay ? { ...record, replacedAt: answeredAt } : record
 }
 
-function taken({ request, facts, findings }: AnsweredCreate): Findings {
+function withTaken({ request, facts, findings }: AnsweredCreate): Findings {
   return request.spec === facts.spec ? { ...findings, isTaken: true } : findings
 }
