@@ -50,14 +50,14 @@ export class Callbacks {
    * Sends one callback to each matching subscription, and resolves when all were answered or failed. Callbacks to one
    * subscription may overlap: failures are then consecutive in the order in which they complete.
    */
-  send({ category, bodyFor, ...notification }: OutgoingNotification): Promise<readonly CallbackResult[]> {
-    const { id: notificationId, type, username } = notification
+  send(notification: OutgoingNotification): Promise<readonly CallbackResult[]> {
+    const { category, id: notificationId, type, username, notificationJson } = notification
     const recipients = this.#parts.store.matching(category, username)
     return Promise.all(
       recipients.map((recipient) =>
         this.#deliver({ ...recipient, notificationId, type, username }, (parameters) => ({
           headers: { 'content-type': 'application/json', ...parameters },
-          body: bodyFor(recipient.subscriptionId),
+          body: `{"subscriptionId":${recipient.subscriptionId},"notification":${notificationJson}}`,
         })),
       ),
     )

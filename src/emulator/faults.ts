@@ -66,7 +66,7 @@ export interface InjectedFault {
 export class Faults {
   #injected: readonly InjectedFault[] = []
 
-  constructor(private readonly onChange: () => void) {}
+  constructor(private readonly onChange: () => unknown) {}
 
   /** @throws `InvalidRequestError` for a fault that could never happen */
   inject(operation: unknown, fault: unknown, options: object): void {

@@ -43,8 +43,8 @@ export interface OutgoingNotification {
   readonly type: string
   readonly username: string
   readonly category: NotificationType
-  /** Writes the body of a callback. */
-  bodyFor(subscriptionId: number): string
+  /** What stands in the body of every callback. */
+  readonly notificationJson: string
 }
 
 /** Fills in what was left out. @throws `InvalidRequestError` for a notification that the service could not deliver */
@@ -60,9 +60,7 @@ export function outgoingNotification(notification: unknown): OutgoingNotificatio
   }
   // Written now: a change that the caller makes to the payload later must not reach a callback that waits in the queue.
   const notificationJson = JSON.stringify({ id, time, ver, type, payload })
-  const bodyFor = (subscriptionId: number) =>
-    `{"subscriptionId":${subscriptionId},"notification":${notificationJson}}`
-  return { id, type, username, category, bodyFor }
+  return { id, type, username, category, notificationJson }
 }
 
 const notificationSchema = z.strictObject({
