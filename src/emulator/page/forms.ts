@@ -31,16 +31,16 @@ export function sendForm({ host: { activity, store }, open }: View, from: string
 }
 
 const faults = {
-  '{"status":503}': 'get 503',
-  '{"status":500}': 'get 500',
-  '{"status":401}': 'get 401',
-  '{"status":404}': 'get 404',
-  '{"status":429,"headers":{"retry-after":"2"}}': 'get 429 (not callbacks)',
-  '{"reset":"before-processing"}': 'lose the connection before they take effect',
-  '{"reset":"after-processing"}': 'take effect and lose the answer',
-  '{"delayMs":2000}': 'get the answer 2 s late',
-  '{"delayMs":10000}': 'get the answer 10 s late',
-  '{"malformedBody":true}': 'get half a body (not callbacks)',
+  '{"status":503}': 'gets 503',
+  '{"status":500}': 'gets 500',
+  '{"status":401}': 'gets 401',
+  '{"status":404}': 'gets 404',
+  '{"status":429,"headers":{"retry-after":"2"}}': 'gets 429 (not callbacks)',
+  '{"reset":"before-processing"}': 'loses the connection before it takes effect',
+  '{"reset":"after-processing"}': 'takes effect and loses the answer',
+  '{"delayMs":2000}': 'gets the answer 2 s late',
+  '{"delayMs":10000}': 'gets the answer 10 s late',
+  '{"malformedBody":true}': 'gets half a body (not callbacks)',
 }
 
 const times = { 1: 'once', 2: '2 times', 3: '3 times: ends a subscription', Infinity: 'until cleared' }
@@ -50,7 +50,7 @@ export function faultForm({ host }: View): Html {
   return html`<h2>Inject a fault</h2>
     <form class="fields" id="form-faults" action="api/inject">
       ${select('operation', 'What fails', requests)}
-      ${select('fault', 'How they fail', faults)}
+      ${select('fault', 'How it fails', faults)}
       ${select('times', 'How often', times)}
       <label>Only callbacks of subscription<input name="subscriptionId" type="number" min="1" placeholder="any"></label>
       <div><button class="button primary">Inject</button></div>

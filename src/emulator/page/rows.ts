@@ -101,19 +101,20 @@ function aboutOf(event: TimeLineEvent, view: View): unknown {
   ]
 }
 
-function requestInWords({ operation, method, path, headers, body }: RecordedRequest, view: View): string {
+function requestInWords({ operation, method, path, headers, body }: RecordedRequest, view: View): unknown {
   if (operation !== 'create') return `${method} ${view.secrets.url(path)}`
   const {
     username = '',
     notification_type = '',
     callback_url = '',
   } = view.secrets.fields(headers, body) ?? {}
-  return `${namesOf(username.split(','))} · ${notification_type} → ${addressOf(callback_url, view)}`
+  return [`${namesOf(username.split(','))} · ${notification_type} → `, addressOf(callback_url, view)]
 }
 
-/** An address without its scheme. */
-function addressOf(url: string, { secrets }: View): string {
-  return excerpt(secrets.url(url).replace(/^https?:\/\//, ''), 300)
+/** An address without its scheme, that breaks between its parts if it does not fit into a line. */
+function addressOf(url: string, { secrets }: View): Html[] {
+  const address = excerpt(secrets.url(url).replace(/^https?:\/\//, ''), 300)
+  return address.split(/(?<=\w[/?])/).map((part) => html`${part}<wbr>`)
 }
 
 function namesOf(names: readonly string[]): string {
