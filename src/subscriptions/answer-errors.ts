@@ -81,21 +81,18 @@ export function refusedChange(
     const toDo = adviceAfter(answer, route)
     return errorWith(answer, (view) => toDo(view) + mayHave)
   }
-  const what = answer.failure()
   const details = { ...answer.details, subscriptionId, provesEnded }
   const ended =
-    `there is no active subscription ${subscriptionId} (it was unsubscribed or replaced, or the service ended it ` +
-    'after three failed callbacks in a row)'
+    `${answer.failure()}. ${provesEnded ? 'There' : 'Either there'} is no active subscription ${subscriptionId} (it was ` +
+    'unsubscribed or replaced, or the service ended it after three failed callbacks in a row)'
   const after =
     isLost && operation === 'unsubscribe'
-      ? ' An earlier attempt of this call got no answer: if it has ended the subscription, this 404 is how success looks.'
+      ? ` An earlier attempt of this call got no answer: if it has ended the subscription, this ${status} is how success looks.`
       : mayHave
-  const readings = (view: View) =>
-    provesEnded
-      ? `T${ended.slice(1)}.`
-      : `Either ${ended}, or the service has another route for this: see ${view[route]}.`
+  const orElse = (view: View) =>
+    provesEnded ? '' : `, or the service has another route for this: see ${view[route]}`
   return worded(
-    (view) => `${what}. ${readings(view)}${after}`,
+    (view) => `${ended}${orElse(view)}.${after}`,
     (message) => new SubscriptionNotFoundError(message, details),
   )
 }
@@ -151,13 +148,12 @@ function adviceAfter(
 
 /** The error for a success with a page of HTML or XML, or with an error in JSON: neither comes from the service. */
 export function falseSuccess(answer: Answer): ResponseValidationError | undefined {
-  const { body } = answer
-  const isOfLogin = isPage(body)
-  if (!isOfLogin && !saysError(body)) return undefined
-  const what = isOfLogin ? 'a page of HTML or XML' : 'an error'
+  const hasPage = isPage(answer.body)
+  if (!hasPage && !saysError(answer.body)) return undefined
+  const what = hasPage ? 'a page of HTML or XML' : 'an error'
   const { words } = reasonIn(answer)
   const next = ({ baseUrl, seeBody }: View) =>
-    isOfLogin
+    hasPage
       ? `which is not from the service, but perhaps from a login or a proxy. Check ${baseUrl}, and the network in between.`
       : `so nothing proves that it was done.${seeBody}`
   const beginning = `${answer.failure()} with ${what} (${words})`
@@ -173,12 +169,9 @@ function saysError(body: string): boolean {
 }
 
 export function noUsableId(answer: Answer, issues: readonly Issue[]): ResponseValidationError {
-  const problem =
-    answer.body === ''
-      ? 'without a body'
-      : `with a body that holds no usable subscription_id (${formatIssues(issues)})`
-  const what = `The service answered ${answer.status} ${problem}.`
   const isEmpty = answer.body === ''
+  const unusable = `with a body that holds no usable subscription_id (${formatIssues(issues)})`
+  const what = `The service answered ${answer.status} ${isEmpty ? 'without a body' : unusable}.`
   return unusableAnswer(
     answer,
     ({ recreateIfExists, seeBody }) =>
