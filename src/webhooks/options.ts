@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import type { ConfigurationError, InvalidDeliveryError } from '../errors.js'
 import type { Logger } from '../logger.js'
-import { configurationError, loggerSchema, validate } from '../shared/validation.js'
+import { configurationError, loggerSchema } from '../shared/validation.js'
 import { maxDelayMs } from '../shared/waits.js'
 import type { DeliveryContext } from './handlers.js'
 import { payloadsSchema } from './payloads.js'
@@ -100,7 +100,9 @@ export interface RefusedCallback {
   readonly header?: string | undefined
 }
 
-const invalidRoute = configurationError('The callback route cannot work')
+export const invalidReceiver = configurationError('The delivery receiver cannot work')
+
+export const invalidRoute = configurationError('The callback route cannot work')
 
 export function routeError(message: string): ConfigurationError {
   return invalidRoute([{ path: [], message }])
@@ -109,16 +111,6 @@ export function routeError(message: string): ConfigurationError {
 /** The error of a route that gets the arguments of another framework. */
 export function wrongAdapter(problem: string): ConfigurationError {
   return routeError(`${problem}: use the adapter of your framework (docs/receiver.md)`)
-}
-
-/** Also names missing options if there are none. @throws `ConfigurationError` with every problem of a route's options */
-export function validateRoute(schema: z.ZodType, options: unknown = {}): void {
-  validate(schema, options, invalidRoute)
-}
-
-/** @throws `ConfigurationError` with every problem of a receiver's options or arguments */
-export function validateReceiver(schema: z.ZodType, given: unknown): void {
-  validate(schema, given, configurationError('The delivery receiver cannot work'))
 }
 
 /** A time in milliseconds that a timer takes. */

@@ -5,7 +5,7 @@ import type {
   documentedNotificationTypes,
   NotificationType,
 } from '../notification-types.js'
-import { objectWith } from '../shared/validation.js'
+import { objectWith, validate } from '../shared/validation.js'
 import { settlesWithin } from '../shared/waits.js'
 import type { CallbackServer } from './adapters/node-types.js'
 import { closeServer } from './closing.js'
@@ -15,8 +15,8 @@ import type { HeadersLike } from './headers.js'
 import {
   type DeliveryReceiverOptions,
   delaySchema,
+  invalidReceiver,
   optionsSchema,
-  validateReceiver,
   wrongAdapter,
 } from './options.js'
 import type { NoPayloadSchemas, PayloadSchemas } from './schemas.js'
@@ -70,7 +70,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    */
   constructor(options: DeliveryReceiverOptions<Payloads>) {
     // Names missing options even if there are no options.
-    validateReceiver(optionsSchema(), options ?? {})
+    validate(optionsSchema(), options ?? {}, invalidReceiver)
     this.#core = new ReceiverCore(options)
     this.handle = this.handle.bind(this)
   }
@@ -92,7 +92,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
     handler: NotificationHandler<Type, Payloads>,
   ): this
   on(type: string, handler: NotificationHandler<string, Payloads>): this {
-    validateReceiver(z.object({ type: z.string(), handler: z.function() }), { type, handler })
+    validate(z.object({ type: z.string(), handler: z.function() }), { type, handler }, invalidReceiver)
     this.#core.addHandler(type, handler)
     return this
   }
@@ -103,7 +103,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    * @throws `ConfigurationError` for a handler that is no function
    */
   onAny(handler: NotificationHandler<string, Payloads>): this {
-    validateReceiver(z.object({ handler: z.function() }), { handler })
+    validate(z.object({ handler: z.function() }), { handler }, invalidReceiver)
     this.#core.addHandler(undefined, handler)
     return this
   }
@@ -146,7 +146,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    * ```
    */
   async drain(options: { readonly timeoutMs?: number | undefined } = {}): Promise<number> {
-    validateReceiver(z.strictObject({ timeoutMs: delaySchema().optional() }), options)
+    validate(z.strictObject({ timeoutMs: delaySchema().optional() }), options, invalidReceiver)
     const { timeoutMs } = options
     const { deliveries } = this.#core
     const drained = deliveries.whenIdle()
@@ -178,7 +178,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
       server: objectWith(['close', 'prependListener'], 'a server of Node.js; of Fastify, `app.server`'),
       options: z.strictObject({ timeoutMs: delaySchema().optional() }),
     })
-    validateReceiver(schema, { server, options })
+    validate(schema, { server, options }, invalidReceiver)
     const { timeoutMs = 10_000 } = options
     const startedSince = performance.now()
     const { connections, deliveries } = this.#core

@@ -1,7 +1,8 @@
 /** A callback route for Fastify. */
 import * as z from 'zod'
+import { validate } from '../../shared/validation.js'
 import { coreOf } from '../core.js'
-import { validateRoute } from '../options.js'
+import { invalidRoute } from '../options.js'
 import type { CallbackReceiver } from '../receiver.js'
 import { handleNodeRequest } from './node.js'
 import type { NodeRequest, NodeResponse } from './node-types.js'
@@ -44,7 +45,7 @@ export function toFastifyPlugin(
   options: FastifyPluginOptions,
 ): (app: FastifyInstanceLike) => Promise<void> {
   const core = coreOf(receiver)
-  validateRoute(z.strictObject({ path: z.string() }), options)
+  validate(z.strictObject({ path: z.string() }), options ?? {}, invalidRoute)
   return async function notifications(app) {
     app.route({
       method: 'POST',

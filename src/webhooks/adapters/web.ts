@@ -3,10 +3,11 @@ import * as z from 'zod'
 import { callLogged } from '../../logger.js'
 import { BoundedBytes } from '../../shared/bounded-bytes.js'
 import { messageOf } from '../../shared/text.js'
+import { validate } from '../../shared/validation.js'
 import { settlesWithin } from '../../shared/waits.js'
 import { bodyTimeoutMs, bytesOf, invalidDelivery, type ReadBody, routeAdvice } from '../body.js'
 import { coreOf, type ReceiverCore } from '../core.js'
-import { validateRoute, wrongAdapter } from '../options.js'
+import { invalidRoute, wrongAdapter } from '../options.js'
 import type { CallbackReceiver } from '../receiver.js'
 
 /** Options of {@link toWebHandler}. */
@@ -48,7 +49,7 @@ export function toWebHandler<Rest extends unknown[] = []>(
   options: WebHandlerOptions<Rest> = {},
 ): (request: Request, ...rest: Rest) => Promise<Response> {
   const core = coreOf(receiver)
-  validateRoute(z.strictObject({ waitUntil: z.function().optional() }), options)
+  validate(z.strictObject({ waitUntil: z.function().optional() }), options, invalidRoute)
   const { waitUntil } = options
 
   async function answered(request: Request, rest: Rest): Promise<Response> {
