@@ -163,11 +163,8 @@ export interface SweepOptions {
   readonly onProgress?: ((progress: SweepProgress) => unknown) | undefined
 }
 
-const sweepOptionsSchema = z.lazy(() =>
-  z.strictObject({ onProgress: functionFor('a function that takes the progress').optional() }),
-)
-
 /** @throws `InvalidRequestError` for wrong options of one sweep: nothing was done */
 export function validateSweepOptions(options: unknown): void {
-  validate<unknown>(sweepOptionsSchema, options, invalidRequest('sweep cannot do this'))
+  const schema = z.strictObject({ onProgress: functionFor('a function that takes the progress').optional() })
+  validate(schema, options, invalidRequest('sweep cannot do this'))
 }
