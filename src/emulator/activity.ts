@@ -98,8 +98,7 @@ export class Activity {
   readonly #events = new Map<number, TimeLineEvent>()
   readonly #counts = { token: 0, create: 0, update: 0, unsubscribe: 0, unknown: 0 }
   readonly #emitter = new EventEmitter().setMaxListeners(0)
-  /** Another number whenever the page would show something else. */
-  version = 0
+  #version = 0
   readonly #lastIds = { event: 0, request: 0, callback: 0 }
 
   /** The returned function ends the request. */
@@ -116,8 +115,12 @@ export class Activity {
 
   subscriptionChanged(change: SubscriptionChange): void {
     if (change.kind === 'ended') this.#add({ ...change, at: Date.now() })
-    else this.version++
     this.#emitter.emit(change.kind, change.subscription, 'reason' in change && change.reason)
+  }
+
+  /** Another number whenever an event began or ended. */
+  get version(): number {
+    return this.#version
   }
 
   get requests(): RecordedRequest[] {
@@ -164,7 +167,7 @@ export class Activity {
       const durationMs = Math.round(performance.now() - startedSince)
       const event = { number, ...eventOf({ ...ended, durationMs }) }
       if (this.#events.has(number)) this.#events.set(number, event)
-      this.version++
+      this.#version++
       if ('request' in event) this.#emitter.emit(event.kind, event.request)
     }
   }
@@ -174,7 +177,7 @@ export class Activity {
     this.#events.set(number, { number, ...event })
     const ofKind = this.events.filter(({ kind }) => kind === event.kind)
     if (ofKind.length > keptEvents) this.#events.delete(ofKind[0]?.number ?? 0)
-    this.version++
+    this.#version++
     return number
   }
 }

@@ -112,7 +112,7 @@ export class Emulator {
     const { baseUrl } = server
     const activity = new Activity()
     const store = new SubscriptionStore((change) => activity.subscriptionChanged(change))
-    const faults = new Faults(() => activity.version++)
+    const faults = new Faults()
     const issuer = `${baseUrl}/auth/realms/${encodeURIComponent(domain)}`
     const tokens = new TokenIssuer(issuer, options.tokenLifetimeSeconds)
     this.#parts = { activity, store, faults, tokens, closing: this.#closing.signal }

@@ -66,13 +66,11 @@ export interface InjectedFault {
 export class Faults {
   #injected: readonly InjectedFault[] = []
 
-  constructor(private readonly onChange: () => unknown) {}
-
   /** @throws `InvalidRequestError` for a fault that could never happen */
   inject(operation: unknown, fault: unknown, options: object): void {
     const given = { ...options, operation, fault }
     const invalid = invalidRequest('The fault cannot be injected')
-    this.#change([...this.#injected, validate(schemaFor(operation, fault), given, invalid)])
+    this.#injected = [...this.#injected, validate(schemaFor(operation, fault), given, invalid)]
   }
 
   /** Takes the first fault for a request, or for a callback to a subscription, once. */
@@ -84,21 +82,16 @@ export class Faults {
     )
     if (used === undefined) return undefined
     const left = used.times === 1 ? [] : [{ ...used, times: used.times - 1 }]
-    this.#change(this.#injected.flatMap((each) => (each === used ? left : [each])))
+    this.#injected = this.#injected.flatMap((each) => (each === used ? left : [each]))
     return used.fault
   }
 
   clear(): void {
-    this.#change([])
+    this.#injected = []
   }
 
   list(): readonly InjectedFault[] {
     return this.#injected
-  }
-
-  #change(injected: readonly InjectedFault[]): void {
-    this.#injected = injected
-    this.onChange()
   }
 }
 

@@ -45,7 +45,9 @@ export async function startPageServer(host: PageHost, requestedPort = 0) {
         headers: { 'content-type': 'text/html; charset=utf-8' },
       })
     }
-    if (path === 'version') return new Response(`${host.activity.version}`)
+    if (path === 'version') {
+      return new Response(`${host.activity.version} ${JSON.stringify(host.faults.list())}`)
+    }
     const text = path.startsWith('copy/') ? textToCopy(host, path.slice('copy/'.length)) : undefined
     if (text !== undefined) return new Response(text)
     if (path !== 'ca.pem') throw new Refusal(404, 'There is nothing at this path.')

@@ -21,9 +21,8 @@ export type Wanted = Omit<SubscriptionRecord, 'subscriptionId' | 'consecutiveFai
 /** Why a subscription ended: unsubscribe, a create that replaced it, three failed callbacks, or `endSubscription`. */
 export type EndReason = 'unsubscribed' | 'replaced' | 'three-failures' | 'by-request'
 
-/** How a subscription changed. `updated`: other parameters, or another number of failures in a row. */
 export type SubscriptionChange =
-  | { readonly kind: 'created' | 'updated'; readonly subscription: SubscriptionRecord }
+  | { readonly kind: 'created'; readonly subscription: SubscriptionRecord }
   | { readonly kind: 'ended'; readonly subscription: SubscriptionRecord; readonly reason: EndReason }
 
 /** Failures in a row after which the service ends a subscription (docs/service.md, Delivery). */
@@ -123,10 +122,7 @@ export class SubscriptionStore {
 
   #change(subscriptionId: number, change: Partial<SubscriptionRecord>): void {
     const before = this.#active.get(subscriptionId)
-    if (before === undefined) return
-    const subscription = { ...before, ...change }
-    this.#active.set(subscriptionId, subscription)
-    this.onChange({ kind: 'updated', subscription })
+    if (before !== undefined) this.#active.set(subscriptionId, { ...before, ...change })
   }
 }
 

@@ -238,7 +238,7 @@ test('the page asks for a version, which is another one after every change, and 
   const changes = [
     () => created(emulator),
     () => update(emulator, 1, 'token=1'),
-    () => emulator.injectFault('callback', { status: 500 }),
+    () => emulator.injectFault('callback', { status: 500 }, { times: 2 }),
     () => emulator.notify(lowEnergy),
     () => emulator.endSubscription(1),
     () => emulator.clearFaults(),
