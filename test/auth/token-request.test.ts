@@ -129,16 +129,6 @@ describe('a function that authenticates the client', () => {
     await expect(client.createSubscription(subscription)).rejects.toBe(failure)
     expect(service.tokenRequests).toEqual([])
   })
-
-  test('that never ends uses up the time of the call, which says so', async () => {
-    const client = clientWith(() => new Promise(() => {}), { timeoutMs: 50 })
-    const failure = {
-      code: 'TIMEOUT',
-      phase: 'token',
-      message: expect.stringContaining('clientAuthentication'),
-    }
-    await expect(client.getAccessToken()).rejects.toMatchObject(failure)
-  })
 })
 
 describe('the answer (docs/service.md, Resources)', () => {

@@ -5,7 +5,7 @@ import { Agent, buildConnector } from 'undici'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { eventually } from '../support/eventually.js'
 import { failureOf, refused } from '../support/failure.js'
-import { baseUrl, type FakeService, fakeService, tokenUrl } from '../support/fake-service.js'
+import { baseUrl, credentials, type FakeService, fakeService, tokenUrl } from '../support/fake-service.js'
 import { serving } from '../support/listen.js'
 import { expectPage } from '../support/message-page.js'
 
@@ -42,6 +42,10 @@ const cases: Record<string, Case> = {
   'a function of the caller that returns no token': {
     phase: 'token',
     options: { auth: { getAccessToken: never } },
+  },
+  'a function of the caller that authenticates the client': {
+    phase: 'token',
+    options: { auth: { ...credentials, clientAuthentication: never } },
   },
   'another token after a rejected one': {
     phase: 'token',

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Delivery } from 'notification-subscriber/spool'
 import { expect, vi } from 'vitest'
 import * as z from 'zod'
 import { deferred } from '../support/deferred.js'
@@ -9,6 +10,7 @@ import {
   eventLog,
   idsOf,
   inVirtualTime,
+  keep,
   lettersOf,
   never,
   numbered,
@@ -53,6 +55,15 @@ test('after a process was killed, as many as it may have had in flight are deliv
   const next = await folder.open({ deliver })
   await until(() => delivered.length === 2)
   await next.close({ timeoutMs: 0 })
+  // Nor is one what comes later, where fewer waited than may have been in flight.
+  await leaveLock(folder.path, 4)
+  const isNew = ({ notification: { id } }: Delivery) => id > 'n2'
+  const last = await folder.open({ deliver: (delivery) => (isNew(delivery) ? deliver(delivery) : undefined) })
+  await until(() => last.size === 0)
+  await realTime(20)
+  await Promise.all([3, 4].map((id) => keep(last, numbered(id))))
+  await until(() => delivered.length === 4)
+  await last.close({ timeoutMs: 0 })
 })
 
 test('each suspect and each repetition is counted on the disk before its schema and its call, and nothing else', async (folder) => {
