@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { EmulatorOperation, Fault } from 'notification-subscriber/emulator'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { created } from '../emulator/support.js'
 import { expectPage } from '../support/message-page.js'
 import { bodyMark, checkFixture } from './check-support.js'
@@ -104,50 +104,48 @@ const commands = {
 /** How each command fails: the operation, the fault, the variables that are wrong, and further flags. */
 type Failure = [EmulatorOperation, (Fault | undefined)?, Record<string, string>?, (readonly string[])?]
 
-describe('messages about a command that fails', () => {
-  test('the reviewed page', async () => {
-    const { emulator } = fixture
-    await created(emulator, { url: callbackUrl, types: 'behavioral', users: 'alice' })
-    const echo = `${bodyMark} hush-of-a-variable ${emulator.clientSecret}`
-    const failures: Record<string, Failure> = {
-      'token: wrong secret': ['token', undefined, { NOTIFICATION_CLIENT_SECRET: 'hush' }],
-      'token: wrong domain': ['token', undefined, { NOTIFICATION_DOMAIN: 'acme' }],
-      'token: 500': ['token', { status: 500 }],
-      'token: 501': ['token', { status: 501 }],
-      'token: answer that is no token': ['token', { malformedBody: '{}' }],
-      'subscribe: a subscription exists': ['create'],
-      'subscribe: an overlap': ['create', undefined, {}, ['--user', 'bob', '--recreate-if-exists']],
-      'subscribe: 400 that repeats secrets': ['create', { status: 400, body: echo }],
-      'subscribe: 401': ['create', { status: 401 }],
-      'subscribe: 403': ['create', { status: 403 }],
-      'subscribe: 503': ['create', { status: 503 }],
-      'subscribe: 500': ['create', { status: 500 }],
-      'subscribe: 501': ['create', { status: 501 }],
-      'subscribe: no usable ID': ['create', { status: 201, body: '{}' }],
-      'subscribe: wrong secret': ['create', undefined, { NOTIFICATION_CLIENT_SECRET: 'hush' }],
-      'subscribe: nothing listens': ['create', undefined, { NOTIFICATION_BASE_URL: 'https://127.0.0.1:1' }],
-      'subscribe: untrusted certificate': ['create', undefined, { NOTIFICATION_CA_FILE: '' }],
-      'update: 404': ['update'],
-      'update: 405': ['update', { status: 405 }],
-      'update: 302': ['update', { status: 302 }],
-      'unsubscribe: 404': ['unsubscribe'],
-      'unsubscribe: 501': ['unsubscribe', { status: 501 }],
-      'unsubscribe: 502': ['unsubscribe', { status: 502 }],
-    }
-    const messages: Record<string, string> = {}
-    for (const [what, [operation, fault, changes, more = []]] of Object.entries(failures)) {
-      // As often as a call is repeated.
-      if (fault) emulator.injectFault(operation, fault, { times: Number.POSITIVE_INFINITY })
-      const [command, args] = commands[operation]
-      const { code, stdout, stderr } = await run(command, ['--json', ...args, ...more], changes)
-      emulator.clearFaults()
-      const event = JSON.parse(stdout)
-      expect([code, event.event]).toEqual([1, 'failed'])
-      expect(stderr).toBe(`✘ ${event.code}: ${event.message}`)
-      messages[what] = stderr.replace(/(127\.0\.0\.1):\d+/g, '$1:<port>')
-    }
-    await expectPage('commands-that-call', messages)
-  })
+test('messages about a command that fails: the reviewed page', async () => {
+  const { emulator } = fixture
+  await created(emulator, { url: callbackUrl, types: 'behavioral', users: 'alice' })
+  const echo = `${bodyMark} hush-of-a-variable ${emulator.clientSecret}`
+  const failures: Record<string, Failure> = {
+    'token: wrong secret': ['token', undefined, { NOTIFICATION_CLIENT_SECRET: 'hush' }],
+    'token: wrong domain': ['token', undefined, { NOTIFICATION_DOMAIN: 'acme' }],
+    'token: 500': ['token', { status: 500 }],
+    'token: 501': ['token', { status: 501 }],
+    'token: answer that is no token': ['token', { malformedBody: '{}' }],
+    'subscribe: a subscription exists': ['create'],
+    'subscribe: an overlap': ['create', undefined, {}, ['--user', 'bob', '--recreate-if-exists']],
+    'subscribe: 400 that repeats secrets': ['create', { status: 400, body: echo }],
+    'subscribe: 401': ['create', { status: 401 }],
+    'subscribe: 403': ['create', { status: 403 }],
+    'subscribe: 503': ['create', { status: 503 }],
+    'subscribe: 500': ['create', { status: 500 }],
+    'subscribe: 501': ['create', { status: 501 }],
+    'subscribe: no usable ID': ['create', { status: 201, body: '{}' }],
+    'subscribe: wrong secret': ['create', undefined, { NOTIFICATION_CLIENT_SECRET: 'hush' }],
+    'subscribe: nothing listens': ['create', undefined, { NOTIFICATION_BASE_URL: 'https://127.0.0.1:1' }],
+    'subscribe: untrusted certificate': ['create', undefined, { NOTIFICATION_CA_FILE: '' }],
+    'update: 404': ['update'],
+    'update: 405': ['update', { status: 405 }],
+    'update: 302': ['update', { status: 302 }],
+    'unsubscribe: 404': ['unsubscribe'],
+    'unsubscribe: 501': ['unsubscribe', { status: 501 }],
+    'unsubscribe: 502': ['unsubscribe', { status: 502 }],
+  }
+  const messages: Record<string, string> = {}
+  for (const [what, [operation, fault, changes, more = []]] of Object.entries(failures)) {
+    // As often as a call is repeated.
+    if (fault) emulator.injectFault(operation, fault, { times: Number.POSITIVE_INFINITY })
+    const [command, args] = commands[operation]
+    const { code, stdout, stderr } = await run(command, ['--json', ...args, ...more], changes)
+    emulator.clearFaults()
+    const event = JSON.parse(stdout)
+    expect([code, event.event]).toEqual([1, 'failed'])
+    expect(stderr).toBe(`✘ ${event.code}: ${event.message}`)
+    messages[what] = stderr.replace(/(127\.0\.0\.1):\d+/g, '$1:<port>')
+  }
+  await expectPage('commands-that-call', messages)
 })
 
 test('Ctrl-C ends a call, says what it may have done, and the exit code is 130', async () => {

@@ -23,33 +23,31 @@ function stubLookup(...found: { address: string; family: number }[]) {
   return vi.spyOn(dns, 'lookup').mockImplementation(lookup as never)
 }
 
-describe('the callback (docs/service.md, Delivery)', () => {
-  test('is a POST over HTTPS with the JSON body and every parameter as a header', async () => {
-    const id = await created(emulator, {
-      url: `${receiver.url}?a=1`,
-      fields: { token: 'Bearer x', 'X-Umlaut': 'ä' },
-      headers: { userdata: 'mine' },
-    })
-    const before = Date.now()
-    const results = await emulator.notify(lowEnergy)
-    expect(results).toEqual([
-      { subscriptionId: id, callbackUrl: `${receiver.url}?a=1`, status: 204, subscriptionEnded: false },
-    ])
-    const [callback] = receiver.callbacks
-    expect(callback).toMatchObject({
-      method: 'POST',
-      path: '/callbacks?a=1',
-      headers: { 'content-type': 'application/json', token: 'Bearer x', 'x-umlaut': 'ä', userdata: 'mine' },
-      body: {
-        subscriptionId: id,
-        notification: { ver: '1.0', type: 'lowEnergyAgentOpened', payload: lowEnergy.payload },
-      },
-    })
-    const notification = callback?.body.notification
-    expect(notification?.id).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
-    expect(notification?.time).toBeGreaterThanOrEqual(before)
-    expect(notification?.time).toBeLessThanOrEqual(Date.now())
+test('a callback (docs/service.md, Delivery) is a POST over HTTPS with the JSON body and every parameter as a header', async () => {
+  const id = await created(emulator, {
+    url: `${receiver.url}?a=1`,
+    fields: { token: 'Bearer x', 'X-Umlaut': 'ä' },
+    headers: { userdata: 'mine' },
   })
+  const before = Date.now()
+  const results = await emulator.notify(lowEnergy)
+  expect(results).toEqual([
+    { subscriptionId: id, callbackUrl: `${receiver.url}?a=1`, status: 204, subscriptionEnded: false },
+  ])
+  const [callback] = receiver.callbacks
+  expect(callback).toMatchObject({
+    method: 'POST',
+    path: '/callbacks?a=1',
+    headers: { 'content-type': 'application/json', token: 'Bearer x', 'x-umlaut': 'ä', userdata: 'mine' },
+    body: {
+      subscriptionId: id,
+      notification: { ver: '1.0', type: 'lowEnergyAgentOpened', payload: lowEnergy.payload },
+    },
+  })
+  const notification = callback?.body.notification
+  expect(notification?.id).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
+  expect(notification?.time).toBeGreaterThanOrEqual(before)
+  expect(notification?.time).toBeLessThanOrEqual(Date.now())
 })
 
 describe('failed callbacks (docs/service.md, States)', () => {

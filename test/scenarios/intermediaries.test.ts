@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import type { NotificationClient } from 'notification-subscriber'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { intermediaryOf } from '../../src/http/intermediary.js'
 import { failureOf } from '../support/failure.js'
 import { baseUrl, type FakeService, fakeService, subscription } from '../support/fake-service.js'
@@ -46,33 +46,31 @@ const madeBy = (shape: Recorded) =>
 
 const answer = ({ body, headers, status }: Recorded) => new Response(body || null, { headers, status })
 
-describe('what a product in between has made', () => {
-  test.each(madeInBetween)('$name', async (shape) => {
-    const product = madeBy(shape)
-    service.onCall = () => answer(shape)
+test.each(madeInBetween)('what a product in between has made: $name', async (shape) => {
+  const product = madeBy(shape)
+  service.onCall = () => answer(shape)
 
-    // No conflict, no missing subscription, no removal.
-    const calls = [
-      () => client.createSubscription(subscription),
-      () => client.tryCreateSubscription(subscription),
-      () => client.updateSubscriptionParameters(1, { parameters: { token: 'x' } }),
-      () => client.unsubscribe(1),
-    ]
-    for (const call of calls) {
-      const error = Object(await failureOf(call()))
-      const refusal = error.code === 'OUTCOME_UNKNOWN' ? Object(error.cause) : error
-      expect(refusal).toMatchObject({ code: 'API', status: shape.status, intermediary: product })
-      expect(product).toBeDefined()
-      expect(refusal.message).toContain(product)
-      expect(error.message).not.toMatch(/check `auth`|another route/)
-    }
+  // No conflict, no missing subscription, no removal.
+  const calls = [
+    () => client.createSubscription(subscription),
+    () => client.tryCreateSubscription(subscription),
+    () => client.updateSubscriptionParameters(1, { parameters: { token: 'x' } }),
+    () => client.unsubscribe(1),
+  ]
+  for (const call of calls) {
+    const error = Object(await failureOf(call()))
+    const refusal = error.code === 'OUTCOME_UNKNOWN' ? Object(error.cause) : error
+    expect(refusal).toMatchObject({ code: 'API', status: shape.status, intermediary: product })
+    expect(product).toBeDefined()
+    expect(refusal.message).toContain(product)
+    expect(error.message).not.toMatch(/check `auth`|another route/)
+  }
 
-    service.onToken = () => answer(shape)
-    const another = service.client({ retry: false })
-    const refused = Object(await failureOf(another.getAccessToken()))
-    expect(refused).toMatchObject({ code: 'TOKEN_REQUEST', status: shape.status, intermediary: product })
-    expect(refused.message).not.toContain('clientSecret')
-  })
+  service.onToken = () => answer(shape)
+  const another = service.client({ retry: false })
+  const refused = Object(await failureOf(another.getAccessToken()))
+  expect(refused).toMatchObject({ code: 'TOKEN_REQUEST', status: shape.status, intermediary: product })
+  expect(refused.message).not.toContain('clientSecret')
 })
 
 test.each(madeByServices)('what a service has made counts: $name', async (shape) => {

@@ -261,28 +261,26 @@ describe('an outage', () => {
   })
 })
 
-describe('a delivery that never ends', () => {
-  test('has its signal aborted after `deliverTimeoutMs`, and counts as failed', async (folder) => {
-    const signals: AbortSignal[] = []
-    await using spool = await folder.open({
-      deliverTimeoutMs: 5 * second,
-      deliver: (_delivery, attempt) => {
-        const { signal } = attempt
-        // Each attempt has one, however often it is asked for.
-        if (attempt.signal === signal) signals.push(signal)
-        return signals.length === 1 ? new Promise(() => {}) : undefined
-      },
-    })
-    await keep(spool, numbered(1))
-    await until(() => signals.length === 1)
-    await vi.advanceTimersByTimeAsync(5 * second - 1)
-    expect(signals[0]?.aborted).toBe(false)
-    await vi.advanceTimersByTimeAsync(1)
-    expect(signals[0]?.reason).toMatchObject({ name: 'TimeoutError' })
-    await passUntil(() => spool.size === 0)
-    expect(signals).toHaveLength(2)
-    expect(signals[1]?.aborted).toBe(false)
+test('a delivery that never ends has its signal aborted after `deliverTimeoutMs`, and counts as failed', async (folder) => {
+  const signals: AbortSignal[] = []
+  await using spool = await folder.open({
+    deliverTimeoutMs: 5 * second,
+    deliver: (_delivery, attempt) => {
+      const { signal } = attempt
+      // Each attempt has one, however often it is asked for.
+      if (attempt.signal === signal) signals.push(signal)
+      return signals.length === 1 ? new Promise(() => {}) : undefined
+    },
   })
+  await keep(spool, numbered(1))
+  await until(() => signals.length === 1)
+  await vi.advanceTimersByTimeAsync(5 * second - 1)
+  expect(signals[0]?.aborted).toBe(false)
+  await vi.advanceTimersByTimeAsync(1)
+  expect(signals[0]?.reason).toMatchObject({ name: 'TimeoutError' })
+  await passUntil(() => spool.size === 0)
+  expect(signals).toHaveLength(2)
+  expect(signals[1]?.aborted).toBe(false)
 })
 
 describe('deliveries that fail for ever', () => {

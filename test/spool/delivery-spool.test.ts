@@ -201,12 +201,10 @@ describe.concurrent('close', () => {
   })
 })
 
-describe.concurrent('options', () => {
-  test('are for `open`: the constructor refuses everything', () => {
-    const issues = [{ path: [], message: expect.any(String) }]
-    const refusal = expect.objectContaining({ code: 'CONFIGURATION', issues })
-    expect(() => Reflect.construct(DeliverySpool, [])).toThrow(refusal)
-  })
+test('options are for `open`: the constructor refuses everything', () => {
+  const issues = [{ path: [], message: expect.any(String) }]
+  const refusal = expect.objectContaining({ code: 'CONFIGURATION', issues })
+  expect(() => Reflect.construct(DeliverySpool, [])).toThrow(refusal)
 })
 
 describe.concurrent('quota', () => {

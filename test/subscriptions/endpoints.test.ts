@@ -9,29 +9,27 @@ beforeEach(() => {
   service = fakeService()
 })
 
-describe('the request (docs/service.md, Endpoints)', () => {
-  test('is a form POST with a Bearer token, lists joined by commas, parameters in the form and headers as headers', async () => {
-    service.onCall = () => Response.json({ subscription_id: 123 }, { status: 201 })
-    const created = await service.client().createSubscription({
-      notificationTypes: ['behavioral', 'call-score'],
-      usernames: ['alice', 'bob'],
-      callbackUrl: 'https://app.example.com/notifications?a=b&c=d',
-      recreateIfExists: true,
-      parameters: { token: 'a b+c%&=', 'X-Region': 'eu' },
-      headers: { UserData: 'myData' },
-    })
-    expect(created).toEqual({ subscriptionId: 123 })
-    const [request] = service.calls
-    expect(request?.method).toBe('POST')
-    expect(request?.headers.get('authorization')).toBe('Bearer token-1')
-    expect(request?.headers.get('content-type')).toBe('application/x-www-form-urlencoded')
-    expect(request?.headers.get('userdata')).toBe('myData')
-    expect(request?.body).toBe(
-      'notification_type=behavioral%2Ccall-score&username=alice%2Cbob' +
-        '&callback_url=https%3A%2F%2Fapp.example.com%2Fnotifications%3Fa%3Db%26c%3Dd' +
-        '&recreateIfExists=true&token=a+b%2Bc%25%26%3D&X-Region=eu',
-    )
+test('a create (docs/service.md, Endpoints) is a form POST with a Bearer token, lists joined by commas, parameters in the form and headers as headers', async () => {
+  service.onCall = () => Response.json({ subscription_id: 123 }, { status: 201 })
+  const created = await service.client().createSubscription({
+    notificationTypes: ['behavioral', 'call-score'],
+    usernames: ['alice', 'bob'],
+    callbackUrl: 'https://app.example.com/notifications?a=b&c=d',
+    recreateIfExists: true,
+    parameters: { token: 'a b+c%&=', 'X-Region': 'eu' },
+    headers: { UserData: 'myData' },
   })
+  expect(created).toEqual({ subscriptionId: 123 })
+  const [request] = service.calls
+  expect(request?.method).toBe('POST')
+  expect(request?.headers.get('authorization')).toBe('Bearer token-1')
+  expect(request?.headers.get('content-type')).toBe('application/x-www-form-urlencoded')
+  expect(request?.headers.get('userdata')).toBe('myData')
+  expect(request?.body).toBe(
+    'notification_type=behavioral%2Ccall-score&username=alice%2Cbob' +
+      '&callback_url=https%3A%2F%2Fapp.example.com%2Fnotifications%3Fa%3Db%26c%3Dd' +
+      '&recreateIfExists=true&token=a+b%2Bc%25%26%3D&X-Region=eu',
+  )
 })
 
 describe('unsubscribe (docs/service.md, Assumed)', () => {
