@@ -1,5 +1,4 @@
 /** Which addresses are accepted, and how errors show them (docs/service.md, Authentication). */
-import { placeholderInAddress } from './mistakes.js'
 import { excerpt } from './text.js'
 
 export const loopbackHost = /^(?:localhost\.?|127(?:\.\d{1,3}){3}|\[::1\])\.?$/
@@ -70,8 +69,7 @@ export function parsedUrl(text: string, base?: string): URL | undefined {
 function usableUrl(text: string): URL | string {
   // Checked first, because the other problems show parts of the text.
   if (hasUserInfo(text)) return 'must not contain a user name or password: addresses are shown in errors'
-  const placeholder = placeholderInAddress(text)
-  if (placeholder !== undefined) return placeholder
+  if (placeholder.test(text)) return 'contains a placeholder, which was never filled in'
   if (/[\s\\\p{Cc}\p{Cs}]/u.test(text))
     return 'must not contain white space, control characters or a backslash'
   const url = parsedUrl(text)
@@ -88,6 +86,9 @@ function usableUrl(text: string): URL | string {
   if (protocol === 'https:' || isInsecureLoopback(url)) return url
   return 'must be an https: URL: http: is allowed on loopback only'
 }
+
+/** A `${…}`, `{{…}}`, `{word}` or `<word>` in an address; the URL parser writes a brace in a path as `%7B`. */
+const placeholder = /\$(?:\{|%7B)|(?:\{|%7B){2}|^[^?#]*(?:\{[\w.-]+\}|<[\w.-]+>)/i
 
 /** Whether there is an `@` between the scheme and the path, also in a text that is no URL. */
 function hasUserInfo(text: string): boolean {

@@ -18,7 +18,12 @@ export class BoundedBytes {
     if (this.#size === 0) {
       this.#buffer = piece
     } else {
-      if (end > this.#buffer.byteLength) this.#growFor(end)
+      if (end > this.#buffer.byteLength) {
+        // Twice as large: otherwise each byte of a slow sender could cost a new buffer.
+        const grown = new Uint8Array(Math.min(end * 2, this.maxBytes))
+        grown.set(this.#buffer)
+        this.#buffer = grown
+      }
       this.#buffer.set(piece, this.#size)
     }
     this.#size = end
@@ -38,12 +43,5 @@ export class BoundedBytes {
   /** The bytes as text in UTF-8. */
   get text(): string {
     return new TextDecoder().decode(this.bytes)
-  }
-
-  /** Doubles the buffer: otherwise each byte of a slow sender could cost a new buffer. */
-  #growFor(size: number): void {
-    const grown = new Uint8Array(Math.min(size * 2, this.maxBytes))
-    grown.set(this.#buffer)
-    this.#buffer = grown
   }
 }

@@ -12,14 +12,6 @@ export function placeholderProblem(value: string): string | undefined {
   return placeholder.test(value) ? 'is a placeholder, which was never replaced by its value' : undefined
 }
 
-/** A `${…}`, `{{…}}`, `{word}` or `<word>` in an address; the URL parser writes a brace in a path as `%7B`. */
-const template = /\$(?:\{|%7B)|(?:\{|%7B){2}|^[^?#]*(?:\{[\w.-]+\}|<[\w.-]+>)/i
-
-/** Why an address cannot be meant: a part of it is a placeholder. */
-export function placeholderInAddress(address: string): string | undefined {
-  return template.test(address) ? 'contains a placeholder, which was never filled in' : undefined
-}
-
 /** Why a value is probably misspelt: it is in quotes, which `docker --env-file` keeps, or has an invisible character. */
 export function spellingProblem(value: string): string | undefined {
   const [invisible] = /[\p{Cc}\p{Cf}\u2028\u2029\u00a0]/u.exec(value) ?? []
