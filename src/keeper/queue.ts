@@ -198,7 +198,7 @@ export class Queue {
     if (now() >= this.#synchronizationDueFrom) {
       const { isSuperseded } = this.configuration
       this.#synchronizationDueFrom = now() + (isSuperseded ? supersededLookMs : lookMs)
-      this.users.reportStrays(limiter.outage === undefined && !isSuperseded)
+      this.users.reportStrays(limiter.obstacle(this.#stopSignal) === undefined)
       this.#inBackground(() => this.#synchronize())
     }
     if (this.#isWatching && roster.isDue) this.#inBackground(() => roster.read())
