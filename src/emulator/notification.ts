@@ -26,7 +26,7 @@ export interface EmulatedNotification {
   readonly category?: NotificationType | undefined
   /**
    * The whole payload: an object that JSON can hold, also one that a receiver refuses. Default: the
-   * documented payload with this `username` for `lowEnergyAgentOpened`, an empty object for all others
+   * documented payload, with this `username` if it has one; an empty object if none is documented
    * (docs/service.md, Resources).
    */
   readonly payload?: object | undefined

@@ -19,7 +19,7 @@ export interface DeliverySpoolOptions<Payloads extends PayloadSchemas = NoPayloa
   readonly deliver: (delivery: Delivery<Payloads>, attempt: DeliveryAttempt) => unknown
   /**
    * Payload schemas by `notification.type`, as for `createDeliveryParser`; give the receiver the same ones. Set a schema
-   * that transforms only here: the disk holds the receiver's result. Default: only the documented payload is checked.
+   * that transforms only here: the disk holds the receiver's result. Default: only the documented payloads are checked.
    */
   readonly payloads?: Payloads | undefined
   /** How many calls of `deliver` run at a time, 1 to 1,000; at most half of them are repetitions. Default: 16. */

@@ -17,7 +17,7 @@ export type AssociatedValues = Readonly<Record<string, string>>
 
 /** A subscription to create: every notification of any listed type, about any listed user (docs/service.md, Delivery). */
 export interface CreateSubscriptionInput {
-  /** One or more of `behavioral`, `call-score`, `conversation-ai`, each once. */
+  /** One or more types, each once. */
   readonly notificationTypes: readonly NotificationType[]
   /** The usernames of the users (agents) to subscribe: at least one, each once, without a comma. */
   readonly usernames: readonly string[]

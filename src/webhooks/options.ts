@@ -48,7 +48,7 @@ interface Unauthenticated {
 /** @inline */
 interface OptionalOptions<Payloads extends PayloadSchemas> {
   /**
-   * Payload schemas by `notification.type`, as for {@link createDeliveryParser}. Default: only the documented payload.
+   * Payload schemas by `notification.type`, as for {@link createDeliveryParser}. Default: only the documented payloads.
    *
    * @example
    * ```ts

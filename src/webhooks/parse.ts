@@ -9,8 +9,8 @@ import { anyDeliverySchema, type Delivery, type NoPayloadSchemas, type PayloadSc
 /** The options of {@link createDeliveryParser}. */
 export interface DeliveryParserOptions<Payloads extends PayloadSchemas> {
   /**
-   * Schemas by `notification.type`. A schema's result becomes `notification.payload`. A schema for `lowEnergyAgentOpened`
-   * replaces the documented one.
+   * Schemas by `notification.type`. A schema's result becomes `notification.payload`. It replaces a
+   * documented one.
    */
   readonly payloads: Payloads
 }
@@ -37,8 +37,8 @@ export interface DeliveryParser<Payloads extends PayloadSchemas = NoPayloadSchem
 }
 
 /**
- * Makes a parser that also knows the payloads of further notification types: only that of `lowEnergyAgentOpened` is
- * documented (docs/service.md, Resources).
+ * Makes a parser that also knows the payloads of further notification types: few are documented
+ * (docs/service.md, Resources).
  *
  * @throws `ConfigurationError` if `payloads` is not an object of schemas, or another option is given
  *

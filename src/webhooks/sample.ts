@@ -15,7 +15,7 @@ export interface SampleDeliveryOverrides<
   Payload = Record<string, unknown>,
   Payloads extends PayloadSchemas = NoPayloadSchemas,
 > {
-  /** Payload schemas, as the receiver has them. Default: only the documented payload. */
+  /** Payload schemas, as the receiver has them. Default: only the documented payloads. */
   readonly payloads?: Payloads | undefined
   /** Identifier of the subscription. Default: 1. */
   readonly subscriptionId?: number | undefined
@@ -59,7 +59,7 @@ type SamplePayload<Type extends string, Payloads extends PayloadSchemas, Given> 
 
 /**
  * Makes a valid delivery for tests: of a handler (`delivery.notification`, `context`) or of a route (`body`,
- * `headers`). Its payload is the documented one for `lowEnergyAgentOpened` (docs/service.md, Resources), and an empty
+ * `headers`). Its payload is a documented one (docs/service.md, Resources), and an empty
  * object for other types, whose payloads are not documented.
  *
  * @throws `InvalidDeliveryError` if the result with the overrides is no delivery

@@ -40,7 +40,7 @@ export type PayloadSchemas = Readonly<
   >
 >
 
-/** No payload schemas besides the documented one. */
+/** No payload schemas besides the documented ones. */
 export type NoPayloadSchemas = Readonly<Record<never, never>>
 
 /** The payload of a `lowEnergyAgentOpened` notification (docs/service.md, Resources). */
@@ -127,7 +127,7 @@ export const anyDeliverySchema = z.looseObject({
   notification: anyNotificationSchema,
 })
 
-/** One notification with any object as its payload, to extend. {@link deliverySchema} also validates the documented payload. */
+/** One notification with any object as its payload, to extend. {@link deliverySchema} also validates the documented payloads. */
 export const notificationSchema = anyNotificationSchema as z.ZodObject as z.ZodObject<
   {
     [Field in keyof NotificationFields<string, object>]: z.ZodType<
