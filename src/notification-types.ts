@@ -1,6 +1,6 @@
 /**
  * The types to subscribe to, and the documented delivered types. A new documented type and its payload begin here;
- * `webhooks/schemas.ts` and `webhooks/index.ts` export the payload.
+ * `webhooks/documented-payloads.ts` exports the payload.
  */
 import * as z from 'zod'
 
@@ -50,7 +50,7 @@ export const testDelivery = { subscriptionId: 0, type: 'configurationCheck' } as
 /** Any integer. Not `z.int()`, which refuses integers beyond 2^53, which the service may send. */
 export const integer = z.number().refine(Number.isInteger, 'must be an integer').meta({ type: 'integer' })
 
-/** The documented payloads, each with a sample (docs/service.md, Resources). webhooks/schemas.ts exports the schema of each. */
+/** The documented payloads, each with a sample (docs/service.md, Resources). webhooks/documented-payloads.ts exports each. */
 export const documentedPayloads = {
   lowEnergyAgentOpened: {
     schema: z.looseObject({
@@ -71,6 +71,14 @@ export const documentedPayloads = {
 
 /** A documented value of `notification.type` whose payload is documented, too. */
 export type TypeWithDocumentedPayload = keyof typeof documentedPayloads
+
+export type DocumentedShape<Type extends TypeWithDocumentedPayload> =
+  (typeof documentedPayloads)[Type]['schema']['shape']
+
+/** Fields that a schema does not name are kept, but have no type: with an index signature a misspelt name would compile. */
+export type DocumentedPayload<Type extends TypeWithDocumentedPayload> = z.output<
+  z.ZodObject<DocumentedShape<Type>, z.core.$strip>
+>
 
 /** The schema and a sample of the payload of a type, if they are documented. */
 export function documentedPayloadOf(

@@ -17,6 +17,7 @@ export { toNodeHandler } from './adapters/node.js'
 export type { CallbackServer, NodeRequest, NodeResponse } from './adapters/node-types.js'
 export { toWebHandler, type WebHandlerOptions } from './adapters/web.js'
 export type { CallbackAnswer } from './core.js'
+export * from './documented-payloads.js'
 export type { DeliveryContext, NotificationHandler } from './handlers.js'
 export type { DeliveryReceiverOptions, RefusedCallback } from './options.js'
 export {
@@ -32,8 +33,6 @@ export { type SampleDelivery, type SampleDeliveryOverrides, sampleDelivery } fro
 export {
   type Delivery,
   deliverySchema,
-  type LowEnergyAgentOpenedPayload,
-  lowEnergyAgentOpenedPayloadSchema,
   type Notification,
   type NotificationFields,
   notificationSchema,

@@ -5,27 +5,12 @@
 import * as z from 'zod'
 import {
   type DocumentedNotificationType,
+  type DocumentedPayload,
   documentedPayloadOf,
-  documentedPayloads,
   integer,
   type TypeWithDocumentedPayload,
 } from '../notification-types.js'
 import { numericId, numericIdPattern, ownMessages } from '../shared/validation.js'
-
-type DocumentedShape<Type extends TypeWithDocumentedPayload> =
-  (typeof documentedPayloads)[Type]['schema']['shape']
-
-/** Fields that a schema does not name are kept, but have no type: with an index signature a misspelt name would compile. */
-type DocumentedPayload<Type extends TypeWithDocumentedPayload> = z.output<
-  z.ZodObject<DocumentedShape<Type>, z.core.$strip>
->
-
-/**
- * The payload of a `lowEnergyAgentOpened` notification (docs/service.md, Resources). `bTime`, `nTime` and `idx` are
- * integers of any sign, whose unit is not documented. Fields that are not named here are kept, but have no type.
- */
-export const lowEnergyAgentOpenedPayloadSchema = documentedPayloads.lowEnergyAgentOpened
-  .schema as z.ZodObject as z.ZodObject<DocumentedShape<'lowEnergyAgentOpened'>, z.core.$strip>
 
 /**
  * Payload schemas by `notification.type`: synchronous ones of any library that implements Standard Schema
@@ -42,9 +27,6 @@ export type PayloadSchemas = Readonly<
 
 /** No payload schemas besides the documented ones. */
 export type NoPayloadSchemas = Readonly<Record<never, never>>
-
-/** The payload of a `lowEnergyAgentOpened` notification (docs/service.md, Resources). */
-export type LowEnergyAgentOpenedPayload = DocumentedPayload<'lowEnergyAgentOpened'>
 
 /**
  * A notification (docs/service.md, Resources).
