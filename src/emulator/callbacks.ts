@@ -11,6 +11,7 @@ import { messageOf } from '../shared/text.js'
 import { beginningOf, type RecordedCallback } from './activity.js'
 import type { CallbackFault } from './faults.js'
 import type { OutgoingNotification } from './notification.js'
+import type { ResolvedEmulatorOptions } from './options.js'
 import { type EmulatorParts, maxBodyBytes } from './service/service.js'
 import { injectedFault } from './words.js'
 
@@ -38,9 +39,9 @@ export class Callbacks {
   readonly #queues = new Map<string, LimitFunction>()
 
   /** @param ca - certificates in PEM that receivers may use besides public ones */
-  constructor(parts: EmulatorParts, timeoutMs: number, ca: readonly string[]) {
+  constructor(parts: EmulatorParts, options: ResolvedEmulatorOptions, ca: readonly string[]) {
     this.#parts = parts
-    this.#timeoutMs = timeoutMs
+    this.#timeoutMs = options.callbackTimeoutMs
     // Made once: reading the public authorities' certificates for every connection would take longer than TLS.
     const secureContext = createSecureContext({ ca: [...rootCertificates, ...ca] })
     this.#agent = new Agent({ connections: inFlight, connect: { secureContext } })

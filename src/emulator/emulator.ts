@@ -135,7 +135,7 @@ export class Emulator {
     }
     this.#service = new NotificationService(options, this.#parts)
     const trusted = [ca, options.callbackCa ?? []].flat()
-    this.#callbacks = new Callbacks(this.#parts, options.callbackTimeoutMs, trusted)
+    this.#callbacks = new Callbacks(this.#parts, options, trusted)
     server.answerWith((request) => this.#service.handle(request))
   }
 
