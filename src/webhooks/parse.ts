@@ -9,8 +9,8 @@ import { anyDeliverySchema, type Delivery, type NoPayloadSchemas, type PayloadSc
 /** The options of {@link createDeliveryParser}. */
 export interface DeliveryParserOptions<Payloads extends PayloadSchemas> {
   /**
-   * Schemas by `notification.type`. A schema's result becomes `notification.payload`. It replaces a
-   * documented one.
+   * Schemas by `notification.type`. A schema's result becomes `notification.payload`. It replaces the documented schema of
+   * its type.
    */
   readonly payloads: Payloads
 }

@@ -59,8 +59,7 @@ type SamplePayload<Type extends string, Payloads extends PayloadSchemas, Given> 
 
 /**
  * Makes a valid delivery for tests: of a handler (`delivery.notification`, `context`) or of a route (`body`,
- * `headers`). Its payload is a documented one (docs/service.md, Resources), and an empty
- * object for other types, whose payloads are not documented.
+ * `headers`). Its payload is the documented one of its type (docs/service.md, Resources), or an empty object.
  *
  * @throws `InvalidDeliveryError` if the result with the overrides is no delivery
  *
