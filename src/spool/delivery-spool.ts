@@ -1,17 +1,15 @@
 /** Keeps deliveries on disk until their work is done: see {@link DeliverySpool}. */
+import * as z from 'zod'
 import { ClosedError, type InvalidDeliveryError, SpoolError } from '../errors.js'
 import { InFlight } from '../shared/in-flight.js'
+import { validate } from '../shared/validation.js'
 import { jsonOf } from '../webhooks/body.js'
+import { delaySchema } from '../webhooks/options.js'
 import { createDeliveryParser, type DeliveryParser } from '../webhooks/parse.js'
 import type { NoPayloadSchemas, PayloadSchemas } from '../webhooks/schemas.js'
 import type { DeadLetter } from './dead-letters.js'
 import { Deliverer } from './deliverer.js'
-import {
-  type DeliverySpoolOptions,
-  invalidSpool,
-  validateCloseOptions,
-  validateSpoolOptions,
-} from './spool-options.js'
+import { type DeliverySpoolOptions, invalidSpool, validateSpoolOptions } from './spool-options.js'
 import { openStore, SpoolStore } from './spool-store.js'
 
 /**
@@ -155,7 +153,7 @@ export class DeliverySpool<Payloads extends PayloadSchemas = NoPayloadSchemas> i
    * @throws `ConfigurationError` if `timeoutMs` is invalid: then the spool stays open
    */
   async close(options: { readonly timeoutMs?: number | undefined } = {}): Promise<number> {
-    validateCloseOptions(options)
+    validate(z.strictObject({ timeoutMs: delaySchema().optional() }), options, invalidSpool)
     this.#closing ??= this.#close(options.timeoutMs ?? 10_000)
     return this.#closing
   }

@@ -78,11 +78,6 @@ export function validateSpoolOptions(options: unknown): void {
   validate(schema, options, invalidSpool)
 }
 
-/** @throws `ConfigurationError` about unknown options of `close`, or an invalid time */
-export function validateCloseOptions(options: unknown): void {
-  validate(z.strictObject({ timeoutMs: z.number().min(0).max(maxDelayMs).optional() }), options, invalidSpool)
-}
-
 /** @throws `ConfigurationError` that names the folder and the system's error */
 export function invalidPath(folder: string, problem: string, cause?: unknown): never {
   const why = cause === undefined ? '' : ` (${messageOf(cause)})`
