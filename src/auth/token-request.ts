@@ -251,7 +251,8 @@ function noToken(answer: Answer, issues: readonly Issue[]): ResponseValidationEr
   const what = `The token endpoint ${answer.url} answered 200 with a body that is no access token (${reason}).`
   return unusableAnswer(
     answer,
-    ({ authUrl, domain }) => `${what} Check that ${authUrl} and ${domain} name the authorization server.`,
+    ({ setting }) =>
+      `${what} Check that ${setting('authUrl')} and ${setting('domain')} name the authorization server.`,
     issues,
   )
 }
@@ -269,17 +270,19 @@ function tokenRequestError(answer: Answer): TokenRequestError {
 
 function advice(
   { error, intermediary, status }: Pick<TokenRequestError, 'error' | 'intermediary' | 'status'>,
-  view: View,
+  { setting }: View,
 ): string {
-  const { authUrl, clientId, clientSecret, credentialsInBody, domain, encodedCredentials, scope } = view
+  const authUrl = setting('authUrl')
+  const domain = setting('domain')
   if (intermediary !== undefined && !isRedirect(status)) {
     return intermediaryAdvice(intermediary, 'client ID and secret', authUrl)
   }
-  if (error === 'invalid_scope') return `Check ${scope}: it is unknown there, or not granted to this client.`
+  if (error === 'invalid_scope')
+    return `Check ${setting('scope')}: it is unknown there, or not granted to this client.`
   if (isTokenRefused(status, error)) {
     return (
-      `Check ${clientId}, ${clientSecret} and ${domain}; if the secret contains + or %, ` +
-      `also try ${encodedCredentials} or ${credentialsInBody}.`
+      `Check ${setting('clientId')}, ${setting('clientSecret')} and ${domain}; if the secret contains + or %, also try ` +
+      `${setting('credentialsEncoding', 'form-urlencoded')} or ${setting('clientAuthentication', 'body')}.`
     )
   }
   if (isNotFound(status)) return `Check ${authUrl} and ${domain}: there is no token endpoint at this address.`

@@ -2,15 +2,12 @@
 import type { View } from '../shared/words.js'
 
 export const onCommandLine: View = {
+  // Each variable is called as its option.
+  setting: (option, value) => {
+    const variable = `NOTIFICATION_${option.replace(/[A-Z]/g, '_$&').toUpperCase()}`
+    return value === undefined ? variable : `${variable}=${value}`
+  },
   auth: 'the variables of the credentials',
-  authUrl: 'NOTIFICATION_AUTH_URL',
-  baseUrl: 'NOTIFICATION_BASE_URL',
-  clientId: 'NOTIFICATION_CLIENT_ID',
-  clientSecret: 'NOTIFICATION_CLIENT_SECRET',
-  domain: 'NOTIFICATION_DOMAIN',
-  scope: 'NOTIFICATION_SCOPE',
-  encodedCredentials: 'NOTIFICATION_CREDENTIALS_ENCODING=form-urlencoded',
-  credentialsInBody: 'NOTIFICATION_CLIENT_AUTHENTICATION=body',
   trust: 'name a file with its certificate in NOTIFICATION_CA_FILE',
   recreateIfExists: '--recreate-if-exists',
   unsubscribeRoute: 'NOTIFICATION_UNSUBSCRIBE_ROUTE',

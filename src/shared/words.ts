@@ -2,15 +2,10 @@
 
 /** What advice can name, as code names it. */
 export const inCode = {
+  /** An option of the client, and perhaps its value. */
+  setting: (option: string, value?: string) =>
+    value === undefined ? `\`${option}\`` : `\`${option}: '${value}'\``,
   auth: '`auth`',
-  authUrl: '`authUrl`',
-  baseUrl: '`baseUrl`',
-  clientId: '`clientId`',
-  clientSecret: '`clientSecret`',
-  domain: '`domain`',
-  scope: '`scope`',
-  encodedCredentials: "`credentialsEncoding: 'form-urlencoded'`",
-  credentialsInBody: "`clientAuthentication: 'body'`",
   trust:
     'give the client its certificate as `ca` (in the environment: NOTIFICATION_CA_FILE), or set NODE_EXTRA_CA_CERTS',
   recreateIfExists: '`recreateIfExists: true`',
@@ -22,7 +17,7 @@ export const inCode = {
   orShorterWaits: ', or shorten the waits with `retry`',
 }
 
-export type View = Readonly<Record<keyof typeof inCode, string>>
+export type View = Readonly<typeof inCode>
 
 /** A message for one view. */
 export type Words = (view: View) => string

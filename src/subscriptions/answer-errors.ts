@@ -118,12 +118,13 @@ function errorWith(answer: Answer, next: Words): ApiError {
 /** Does not keep the answer, whose body may be long. @param route - the setting of the route, if there is one */
 function adviceAfter(
   { status, body, bodyComplete, intermediary, retryAfterMs }: Answer,
-  route?: keyof View,
+  route?: 'unsubscribeRoute' | 'updateRoute',
 ): Words {
   const isEmpty = body === '' && bodyComplete
   const when = retryAfterMs === undefined ? 'later' : `in ${Math.ceil(retryAfterMs / 1_000)} s`
   return (view) => {
-    const { auth, baseUrl, seeBody } = view
+    const { auth, seeBody, setting } = view
+    const baseUrl = setting('baseUrl')
     const orRoute = route ? ` or ${view[route]}` : ''
     if (isRedirect(status))
       return `Redirects are not followed: set ${baseUrl}${orRoute} to the final address.`
@@ -152,9 +153,9 @@ export function falseSuccess(answer: Answer): ResponseValidationError | undefine
   if (!hasPage && !saysError(answer.body)) return undefined
   const what = hasPage ? 'a page of HTML or XML' : 'an error'
   const { words } = reasonIn(answer)
-  const next = ({ baseUrl, seeBody }: View) =>
+  const next = ({ seeBody, setting }: View) =>
     hasPage
-      ? `which is not from the service, but perhaps from a login or a proxy. Check ${baseUrl}, and the network in between.`
+      ? `which is not from the service, but perhaps from a login or a proxy. Check ${setting('baseUrl')}, and the network in between.`
       : `so nothing proves that it was done.${seeBody}`
   const beginning = `${answer.failure()} with ${what} (${words})`
   return unusableAnswer(answer, (view) => `${beginning}, ${next(view)}`, [
