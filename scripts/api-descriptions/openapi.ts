@@ -144,7 +144,7 @@ const tokenPath = {
     security: [{ clientCredentials: [] }],
     requestBody: formOf('AccessTokenRequest'),
     responses: {
-      '200': { description: 'A new access token.', content: json('AccessToken') },
+      [endpoints.token.success]: { description: 'A new access token.', content: json('AccessToken') },
       '400': {
         description: 'The request is wrong (RFC 6749 section 5.2).',
         content: json('OAuthError'),
@@ -166,7 +166,10 @@ const createSubscription = {
   security: subscriptionSecurity,
   requestBody: formOf('CreateSubscription'),
   responses: {
-    '201': { description: 'The subscription is active.', content: json('CreatedSubscription') },
+    [endpoints.create.success]: {
+      description: 'The subscription is active.',
+      content: json('CreatedSubscription'),
+    },
     '409': {
       description:
         'A subscription for some of these users and types exists at this callback URL. With recreateIfExists it ' +
@@ -200,7 +203,7 @@ const unsubscribe = {
   description: publicPages,
   security: subscriptionSecurity,
   responses: {
-    '204': { description: 'The subscription has ended.' },
+    [endpoints.unsubscribe.success]: { description: 'The subscription has ended.' },
     '404': { description: 'No active subscription has this identifier.' },
     default: other,
   },

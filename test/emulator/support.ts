@@ -2,6 +2,7 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { Emulator } from 'notification-subscriber/emulator'
+import { endpoints } from '../../src/shared/routes.js'
 import { serving } from '../support/listen.js'
 import { createPath, routeOf, tokenPath } from '../support/routes.js'
 
@@ -84,7 +85,7 @@ export function create(emulator: Emulator, subscription: Subscription = {}): Pro
 /** Creates a subscription that must be accepted, and returns its id. */
 export async function created(emulator: Emulator, subscription: Subscription = {}): Promise<number> {
   const { status, body } = await create(emulator, subscription)
-  if (status !== 201) throw new Error(`create was answered ${status}: ${body}`)
+  if (status !== endpoints.create.success) throw new Error(`create was answered ${status}: ${body}`)
   return JSON.parse(body).subscription_id
 }
 
