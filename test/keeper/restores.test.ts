@@ -156,9 +156,12 @@ test('a user is `unproven` two intervals after the last proof, and `failing` whi
   expect(statesOf(nodeOf(world))).toEqual({ agent0: 'unproven' })
   expect(problemCodes(nodeOf(world))).toEqual(['STORE'])
   world.store.mode = 'working'
-  world.outage = { kind: 'no-token' }
+  world.outage = { kind: 'status', status: 503 }
   await world.time.advance(20 * minute)
   expect(statesOf(nodeOf(world))).toEqual({ agent0: 'failing' })
+  expect(problemCodes(nodeOf(world))).toEqual(['SERVICE'])
+  world.outage = { kind: 'no-token' }
+  await world.time.advance(20 * minute)
   expect(problemCodes(nodeOf(world))).toEqual(['CREDENTIALS'])
 })
 

@@ -217,9 +217,12 @@ describe('the keeper', () => {
     const { active, failed } = await keeper.sweep()
     expect([active, failed.map(({ username }) => username)]).toEqual([1, ['no,body']])
     const message = expect.stringMatching(/^"no,body" must not contain a comma.*: The client refuses/)
-    expect(keeper.status().problems).toMatchObject([{ code: 'ROSTER', usernames: ['no,body'], message }])
+    const problems = [{ code: 'ROSTER', usernames: ['no,body'], message }]
+    // A user who was never proven has no proof that could be the oldest.
+    expect(keeper.status()).toMatchObject({ problems, oldestProofAt: undefined })
     usernames = ['alice']
     await keeper.sweep()
-    expect(keeper.status().problems).toEqual([])
+    const oldestProofAt = keeper.subscription('alice')?.lastProvenAt
+    expect(keeper.status()).toMatchObject({ problems: [], oldestProofAt })
   })
 })

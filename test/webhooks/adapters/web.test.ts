@@ -85,9 +85,10 @@ describe('waitUntil', () => {
     const { promise, resolve } = deferred<void>()
     receiver.onAny(() => promise)
     const done = vi.fn()
-    const waitUntil = vi.fn((stillRunning: Promise<void>, _env: object, _context: object) => {
-      stillRunning.then(done)
-    })
+    // The answer does not wait for what it returns.
+    const waitUntil = vi.fn((stillRunning: Promise<void>, _env: object, _context: object) =>
+      stillRunning.then(done),
+    )
     const [env, context] = [{}, {}]
     expect((await toWebHandler(receiver, { waitUntil })(post(delivery), env, context)).status).toBe(204)
     expect(waitUntil).toHaveBeenCalledExactlyOnceWith(expect.any(Promise), env, context)
