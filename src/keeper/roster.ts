@@ -92,10 +92,9 @@ export class RosterReader {
   /** The names of the roster; `undefined` if it cannot be read, which is reported. */
   async ask(): Promise<ReadonlySet<string> | undefined> {
     const { usernames } = this.options
-    const late = () => new Error(`the roster function took longer than ${rosterTimeoutMs / 1_000} s`)
     const answer = async (): Promise<unknown> => (typeof usernames === 'function' ? usernames() : usernames)
     try {
-      const list = await withTimeLimit(rosterTimeoutMs, answer, late)
+      const list = await withTimeLimit(rosterTimeoutMs, answer)
       if (!Array.isArray(list)) throw new TypeError(`it is ${kindOf(list)}, and no list`)
       // Copied first: `every` skips the holes of a list, and a list may change.
       const names: unknown[] = Array.from(list)

@@ -12,15 +12,11 @@ export function settlesWithin(limitMs: number, work: PromiseLike<unknown>): Prom
   })
 }
 
-/** Settles as `work` does, or after `limitMs` milliseconds rejects with what `timeoutError` makes. The work goes on then. */
-export async function withTimeLimit<Result>(
-  limitMs: number,
-  work: () => Result,
-  timeoutError = () => new Error(`no answer within ${limitMs} ms`),
-): Promise<Awaited<Result>> {
+/** Settles as `work` does, or rejects after `limitMs` milliseconds. The work goes on then. */
+export async function withTimeLimit<Result>(limitMs: number, work: () => Result): Promise<Awaited<Result>> {
   const working = (async () => work())()
   if (await settlesWithin(limitMs, working)) return await working
-  throw timeoutError()
+  throw new Error(`no answer within ${limitMs} ms`)
 }
 
 export interface Backoff {
