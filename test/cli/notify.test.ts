@@ -1,4 +1,5 @@
 import { createServer } from 'node:https'
+import { networkInterfaces } from 'node:os'
 import { startEmulator } from 'notification-subscriber/emulator'
 import { getGlobalDispatcher, MockAgent, setGlobalDispatcher } from 'undici'
 import { expect, onTestFinished, test } from 'vitest'
@@ -9,8 +10,8 @@ import { serving } from '../support/listen.js'
 import { call, folderOfTest, newState } from './support.js'
 
 /** An emulator with a folder, as the command line leaves it, and a receiver. */
-async function running() {
-  const emulator = await startEmulator({ page: true })
+async function running(host?: string) {
+  const emulator = await startEmulator({ page: true, host })
   const receiver = await Receiver.startInsecure()
   onTestFinished(() => emulator.close())
   onTestFinished(() => receiver[Symbol.asyncDispose]())
@@ -38,6 +39,15 @@ test('without a flag it sends the documented notification to the first subscribe
     { type: 'lowEnergyAgentOpened', payload: { username: 'bob', idx: 0 } },
     { type: 'brandNew', payload: { a: 1 } },
   ])
+})
+
+const hasIpv6 = Object.values(networkInterfaces())
+  .flat()
+  .some((each) => each?.address === '::1')
+
+test.skipIf(!hasIpv6)('finds an emulator that listens on ::1', async () => {
+  const { notify } = await running('::1')
+  expect(await notify()).toMatchObject({ code: 1, stderr: '' })
 })
 
 test('asks no proxy for the page, also if Node.js uses one for every request', async () => {
