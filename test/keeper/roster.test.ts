@@ -87,6 +87,10 @@ describe('a user who', () => {
     expect(world.requestsSince(removedAtMs).filter((each) => each.endsWith('agent0'))).toEqual([])
     expect(Object.keys(statesOf(later))).not.toContain('agent0')
     expect(world.gaps).toEqual([])
+    // The news makes the roster be read once, and not from now on.
+    const readings = world.rosterAnswers.length
+    await world.time.advance(10 * minute)
+    expect(world.rosterAnswers.length - readings).toBeLessThanOrEqual(1)
   })
 })
 
