@@ -188,15 +188,6 @@ describe('`retry` of a single call', () => {
     await settled(client.unsubscribe(1, { retry: { maxAttempts: 2 } }))
     expect(service.calls).toHaveLength(4 + 2)
   })
-
-  test('that cannot work is refused before anything is sent', async () => {
-    const retry = { maxAttempts: 0 }
-    await expect(service.client().unsubscribe(1, { retry })).rejects.toMatchObject({
-      code: 'INVALID_REQUEST',
-      issues: [{ path: ['retry', 'maxAttempts'] }],
-    })
-    expect(service.tokenRequests).toHaveLength(0)
-  })
 })
 
 describe('one deadline over everything', () => {

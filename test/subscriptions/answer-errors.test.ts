@@ -56,11 +56,6 @@ describe('409 Conflict (docs/service.md, Errors)', () => {
 })
 
 describe('other answers', () => {
-  test('tryCreateSubscription returns the id of what it created', async () => {
-    answer(() => Response.json({ subscription_id: 9 }, { status: 201 }))
-    expect(await client().tryCreateSubscription(subscription)).toEqual({ created: true, subscriptionId: 9 })
-  })
-
   test.each([
     ['an id beyond the safe integers', '{"subscription_id": 9007199254740993}'],
     ['an id that is text and no integer', '{"subscription_id": "12345x"}'],
@@ -138,7 +133,10 @@ describe('other answers', () => {
     for (const id of [Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER, 0]) {
       for (const subscription_id of [id, String(id)]) {
         answer(() => Response.json({ subscription_id }, { status: 201 }))
-        expect(await client().createSubscription(subscription)).toEqual({ subscriptionId: id })
+        expect(await client().tryCreateSubscription(subscription)).toEqual({
+          created: true,
+          subscriptionId: id,
+        })
       }
     }
   })

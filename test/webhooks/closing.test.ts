@@ -127,6 +127,17 @@ test('a server for HTTP/2 and HTTP/1 leaves nothing: no session, no silent conne
   agent.destroy()
 })
 
+test('a request that another listener has answered before breaks nothing while a server is closed', async () => {
+  const { receiver, server, port } = await serve()
+  const agent = new Agent({ keepAlive: true })
+  await post(port, agent)
+  const closed = receiver.close(server)
+  server.prependListener('request', (_request, response) => response.writeHead(202).end())
+  expect(await post(port, agent)).toMatchObject({ status: 202 })
+  agent.destroy()
+  expect(await closed).toBe(0)
+})
+
 test('a server that does not listen is closed already; what is no server is refused', async () => {
   const { receiver, server } = await serve()
   server.close()
