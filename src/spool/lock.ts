@@ -58,8 +58,7 @@ async function announce(folder: string, name: string, reports: SpoolReports) {
   } catch (cause) {
     server.close()
     if (Object(cause).code === 'ENOENT') return undefined
-    const problem = 'cannot hold the Unix socket of a lock'
-    invalidPath(folder, `${problem}: use a local disk with room, in Docker a volume and no bind mount`, cause)
+    invalidPath(folder, 'cannot hold the Unix socket of a lock: use a local disk, in Docker a volume', cause)
   }
   let watch: NodeJS.Timeout | undefined
   const lost = new Promise<void>((resolve) => {
