@@ -7,6 +7,7 @@ import { NotificationClient, type NotificationClientOptions, type Routes } from 
 import { type KeeperGap, SubscriptionKeeper } from 'notification-subscriber/keeper'
 import { DeliveryReceiver, toNodeHandler } from 'notification-subscriber/webhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { PrintedStep } from '../cli/check-support.js'
 import { call } from '../cli/support.js'
 import { type IndependentService, startIndependentService } from '../independent-service/start.js'
 import { type Variant, variants } from '../independent-service/variants.js'
@@ -47,13 +48,6 @@ async function startReceiver(
   return { ...server, receiver, url: `https://${server.host}/notifications` }
 }
 
-interface PrintedStep {
-  readonly event: string
-  readonly name: string
-  readonly outcome: string
-  readonly message: string
-}
-
 /** The routes as `check` reads them: METHOD PATH [ID_FIELD]. */
 function routeVariables(routes: Routes = {}): Record<string, string> {
   const variables = Object.entries(routes).map(
@@ -81,7 +75,7 @@ async function check(service: IndependentService, { routes, isBasic }: Variant, 
     ...routeVariables(routes),
   })
   for (const secret of [token, clientSecret, basic.password]) expect(stdout).not.toContain(secret)
-  const lines: PrintedStep[] = stdout.split('\n').map((line) => JSON.parse(line))
+  const lines: (PrintedStep & { event: string })[] = stdout.split('\n').map((line) => JSON.parse(line))
   return { code, steps: lines.filter(({ event }) => event === 'step') }
 }
 

@@ -9,9 +9,7 @@ type HeadersArgument = Parameters<typeof verifySecrets>[0]
 /** What `verifySecrets` says, and the receiver, which must be the same. */
 async function isAccepted(headers: unknown, accepted: Parameters<typeof verifySecrets>[1] = secrets) {
   const verified = verifySecrets(headers as HeadersArgument, accepted)
-  const receiver = new DeliveryReceiver({ secrets: accepted, logger: false }).onAny(() => {
-    expect(verified).toBe(true)
-  })
+  const receiver = new DeliveryReceiver({ secrets: accepted, logger: false })
   const { status } = await receiver.handle({ ...post(), headers: headers as HeadersArgument })
   expect(status).toBe(verified ? 204 : 401)
   return verified
