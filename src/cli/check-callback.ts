@@ -20,7 +20,7 @@ import {
   isWrongMethod,
 } from '../shared/statuses.js'
 import { messageIn } from '../shared/words.js'
-import { Finding, type Steps } from './step-report.js'
+import { Finding, type Steps, skipped } from './step-report.js'
 import { onCommandLine } from './words.js'
 
 interface Target {
@@ -53,13 +53,10 @@ export async function checkCallback(steps: Steps, target: Target): Promise<void>
       isAnswered = true
       return verdictOn(answer, 'refused', target)
     })
-    const name = 'Callback with the secret'
-    if (!isAnswered) steps.skip(name, 'not tried, because the first one was not answered')
-    else {
-      await steps.run(name, async () =>
-        verdictOn(await post(transport, target, target.secrets), 'accepted', target),
-      )
-    }
+    await steps.run('Callback with the secret', async () => {
+      if (!isAnswered) throw skipped('not tried, because the first one was not answered')
+      return verdictOn(await post(transport, target, target.secrets), 'accepted', target)
+    })
   } finally {
     await transport.close?.()
   }

@@ -14,7 +14,7 @@ import {
   isUnauthorized,
 } from '../shared/statuses.js'
 import { formatIssues } from '../shared/validation.js'
-import { Finding, type Steps } from './step-report.js'
+import { Finding, type Steps, skipped } from './step-report.js'
 import { compareClocks, readToken } from './token.js'
 
 /** Each step shows the first answer. */
@@ -22,12 +22,10 @@ export const callOptions = { timeoutMs: 15_000, retry: false, logger: false } as
 
 /** Resolves with whether the service accepts the credentials. */
 export async function checkService(steps: Steps, env: Environment): Promise<boolean> {
-  if (missingFrom(env).length > 0) {
-    steps.skip('Configuration', formatIssues(missingFrom(env)))
-    return false
-  }
   let client: NotificationClient | undefined
   await steps.run('Configuration', async () => {
+    const missing = missingFrom(env)
+    if (missing.length > 0) throw skipped(formatIssues(missing))
     client = NotificationClient.fromEnv(callOptions, env)
     return `${env.NOTIFICATION_BASE_URL} ${env.NOTIFICATION_DOMAIN ?? ''}`.trimEnd()
   })

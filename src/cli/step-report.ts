@@ -4,18 +4,23 @@ import { messageIn } from '../shared/words.js'
 import type { Terminal } from './terminal.js'
 import { inCheck } from './words.js'
 
-/** A step did not pass. `unknown`: this check cannot prove it. */
+/** A step did not pass. `unknown`: this check cannot prove it. `skipped`: it was not tried. */
 export class Finding extends Error {
   constructor(
     message: string,
     readonly next?: string,
-    readonly outcome: 'failed' | 'unknown' = 'failed',
+    readonly outcome: 'failed' | 'unknown' | 'skipped' = 'failed',
   ) {
     super(message)
   }
 }
 
+export function skipped(why: string): Finding {
+  return new Finding(why, undefined, 'skipped')
+}
+
 export class Steps {
+  /** Of the steps that were tried. */
   readonly outcomes: string[] = []
 
   constructor(private readonly terminal: Terminal) {}
@@ -31,7 +36,7 @@ export class Steps {
     } catch (error) {
       if (error instanceof Finding) {
         this.#print(error.outcome, name, error.message, error.next)
-        return error.outcome === 'unknown'
+        return error.outcome !== 'failed'
       }
       if (!(error instanceof NotificationError)) throw error
       // The message says what to do.
@@ -40,12 +45,8 @@ export class Steps {
     }
   }
 
-  skip(name: string, why: string): void {
-    this.#print('skipped', name, why)
-  }
-
   #print(outcome: keyof typeof marks, name: string, message: string, next?: string): void {
-    this.outcomes.push(outcome)
+    if (outcome !== 'skipped') this.outcomes.push(outcome)
     const [colour, mark] = marks[outcome]
     const title = `${this.terminal.paint(colour, mark)} ${this.terminal.paint('bold', name)}`
     const lines = [`${title}: ${message}`, ...(next === undefined ? [] : [`  → ${next}`])]

@@ -164,3 +164,12 @@ test('a server that answers every request 422 shows nothing', async () => {
     next: expect.stringContaining('--lifecycle'),
   })
 })
+
+test('the last line counts the steps that were tried', async () => {
+  const url = `https://127.0.0.1:${refusingPort}/`
+  const { stdout } = await call(['check', '--callback-url', url, '--secret', 'token=env:TOKEN'], {
+    TOKEN: 'hush',
+  })
+  expect(stdout.match(/^- /gm)).toHaveLength(2)
+  expect(stdout).toMatch(/\n1 of 1 steps failed\.$/)
+})
