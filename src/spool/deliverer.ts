@@ -8,7 +8,7 @@ import { type DeliveryParser, logFieldsOf } from '../webhooks/parse.js'
 import type { Delivery, PayloadSchemas } from '../webhooks/schemas.js'
 import type { Entry } from './segment.js'
 import type { DeliveryAttempt, DeliverySpoolOptions, StuckDelivery } from './spool-options.js'
-import { defaultConcurrency } from './spool-options.js'
+import { defaults } from './spool-options.js'
 import type { SpoolStore } from './spool-store.js'
 
 /** Failures are reported to `onStuck` from this one on, once in an interval. */
@@ -51,7 +51,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     private readonly parser: DeliveryParser<Payloads>,
     private readonly options: DeliverySpoolOptions<Payloads>,
   ) {
-    this.#concurrency = options.concurrency ?? defaultConcurrency
+    this.#concurrency = options.concurrency ?? defaults.concurrency
     this.#inFlightBefore = store.lock.inFlightBefore
   }
 
@@ -206,7 +206,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
 
   /** Settles as a function does. @throws a `DOMException` after `deliverTimeoutMs`, or when the spool closes */
   async #withTimeLimit<T>(call: (attempt: DeliveryAttempt) => T, traceparent?: string): Promise<Awaited<T>> {
-    const { deliverTimeoutMs = 60_000 } = this.options
+    const { deliverTimeoutMs = defaults.deliverTimeoutMs } = this.options
     let abort = (_reason: Error) => {}
     const aborted = new Promise<never>((_, reject) => {
       abort = reject

@@ -60,7 +60,7 @@ export interface StuckDelivery<Payloads extends PayloadSchemas = NoPayloadSchema
   readonly error: unknown
 }
 
-export const defaultConcurrency = 16
+export const defaults = { concurrency: 16, deliverTimeoutMs: 60_000, maxBytes: 2 ** 30 } as const
 
 /** @throws `ConfigurationError` with every problem found; callers in JavaScript may pass anything */
 export function validateSpoolOptions(options: unknown): void {

@@ -13,7 +13,7 @@ import { prepareFolder, type SpoolFiles, SpoolFolder } from './folder.js'
 import { diskBytesOf, type FileFields, notAttempted, parseName, type StoredEntry } from './format.js'
 import { type Lock, lockFolder } from './lock.js'
 import { type Entry, Segment } from './segment.js'
-import { type DeliverySpoolOptions, defaultConcurrency, invalidPath, reportsOf } from './spool-options.js'
+import { type DeliverySpoolOptions, defaults, invalidPath, reportsOf } from './spool-options.js'
 
 const backoff: Backoff = { firstMs: 1_000, maxMs: 60_000 }
 
@@ -35,7 +35,7 @@ export async function openStore(
 ): Promise<SpoolStore> {
   // The same folder even if the process changes its working directory.
   const path = resolve(options.path)
-  const { maxBytes = 2 ** 30, concurrency = defaultConcurrency } = options
+  const { maxBytes = defaults.maxBytes, concurrency = defaults.concurrency } = options
   const reports = reportsOf(path, options.logger)
   await prepareFolder(path, files)
   const lock = await lockFolder(path, concurrency, reports)

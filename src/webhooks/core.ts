@@ -12,7 +12,7 @@ import { contentOf, errorOf, isLarger, type ReadBody, routeAdvice } from './body
 import { Connections } from './closing.js'
 import { logUndocumentedType, type NotificationHandler } from './handlers.js'
 import { headerOf } from './headers.js'
-import { type DeliveryReceiverOptions, type RefusedCallback, routeError } from './options.js'
+import { type DeliveryReceiverOptions, defaults, type RefusedCallback, routeError } from './options.js'
 import { deliveryReader, logFieldsOf } from './parse.js'
 import type { Delivery, NoPayloadSchemas, PayloadSchemas } from './schemas.js'
 import type { Authenticator } from './secrets.js'
@@ -79,7 +79,7 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
   #hasWarnedOfParser = false
 
   constructor(options: DeliveryReceiverOptions<Payloads>) {
-    const { secrets, payloads = {} as Payloads, maxBodyBytes = 2 ** 20, logger } = options
+    const { secrets, payloads = {} as Payloads, maxBodyBytes = defaults.maxBodyBytes, logger } = options
     this.#options = { ...options }
     this.maxBodyBytes = maxBodyBytes
     this.log = logOf(logger)
@@ -171,7 +171,7 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
     // Most handlers are done within ten microtasks. A timer for each delivery costs 8 % of the throughput (over HTTP), and
     // one timer for all would never fire on Workers, where a timer ends with the request that set it.
     for (let step = 0; step < 10 && !isDone; step += 1) await undefined
-    const { ackTimeoutMs = 2_000 } = this.#options
+    const { ackTimeoutMs = defaults.ackTimeoutMs } = this.#options
     if (!isDone) await settlesWithin(ackTimeoutMs, done)
     const durationMs = Math.round(performance.now() - startedSince)
     const isBlocked = durationMs > ackTimeoutMs + timerLatenessMs

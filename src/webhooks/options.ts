@@ -118,6 +118,8 @@ export function delaySchema() {
   return z.number().min(0).max(maxDelayMs)
 }
 
+export const defaults = { ackTimeoutMs: 2_000, maxBodyBytes: 2 ** 20 } as const
+
 /** Made with the first receiver, so that parsing alone does not cost it. */
 export function optionsSchema() {
   return z

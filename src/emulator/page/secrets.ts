@@ -5,7 +5,7 @@
 import { withoutQuery } from '../../shared/addresses.js'
 import { createFields } from '../../shared/routes.js'
 import { parseJson } from '../../shared/validation.js'
-import { isForm } from '../service/request-parsing.js'
+import { isForm } from '../service/endpoint.js'
 
 const dots = '••••••••'
 

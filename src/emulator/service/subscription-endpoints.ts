@@ -15,7 +15,7 @@ import {
   parseForm,
   Refusal,
   type ServiceRequest,
-} from './request-parsing.js'
+} from './endpoint.js'
 import type { SubscriptionStore } from './subscription-store.js'
 import type { TokenIssuer } from './token-endpoint.js'
 

@@ -13,7 +13,7 @@ import {
   parseForm,
   Refusal,
   type ServiceRequest,
-} from './request-parsing.js'
+} from './endpoint.js'
 
 type Identity = Pick<ResolvedEmulatorOptions, 'domain' | 'clientId' | 'clientSecret' | 'credentialsEncoding'>
 

@@ -1,4 +1,4 @@
-/** Reads the headers and forms of requests strictly. A `Refusal` explains a wrong request. */
+/** What an endpoint gets, and how it reads headers and forms strictly. A `Refusal` explains a wrong request. */
 import { excerpt } from '../../shared/text.js'
 import { decodeFormComponent, parseJson } from '../../shared/validation.js'
 import type { RecordedRequest } from '../activity.js'
