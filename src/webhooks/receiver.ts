@@ -50,8 +50,8 @@ export type CallbackReceiver = Pick<DeliveryReceiver, 'handle' | 'drain'>
  * for another method than POST, 413 for a body larger than `maxBodyBytes`. It answers 204 to all others. A body that is no
  * delivery goes to `onInvalid`, the error of a handler to `onError`.
  *
- * A route for the receiver comes from `toNodeHandler`, `toWebHandler`, `toFastifyPlugin`, `toLambdaHandler` or
- * {@link DeliveryReceiver.handle} (docs/receiver.md, Where to put the route).
+ * A route for the receiver comes from the adapter of your framework, or {@link DeliveryReceiver.handle} (docs/receiver.md,
+ * Where to put the route).
  *
  * @example
  * ```ts

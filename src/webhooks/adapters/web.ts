@@ -1,14 +1,11 @@
 /** A callback route for servers that answer web-standard requests. */
 import * as z from 'zod'
 import { callLogged } from '../../logger.js'
-import { BoundedBytes } from '../../shared/bounded-bytes.js'
-import { messageOf } from '../../shared/text.js'
 import { validate } from '../../shared/validation.js'
-import { settlesWithin } from '../../shared/waits.js'
-import { bodyTimeoutMs, bytesOf, invalidDelivery, type ReadBody, routeAdvice } from '../body.js'
-import { coreOf, type ReceiverCore } from '../core.js'
+import { coreOf } from '../core.js'
 import { invalidRoute, wrongAdapter } from '../options.js'
 import type { CallbackReceiver } from '../receiver.js'
+import { readWebBody } from './web-body.js'
 
 /** Options of {@link toWebHandler}. */
 export interface WebHandlerOptions<Rest extends unknown[]> {
@@ -54,7 +51,7 @@ export function toWebHandler<Rest extends unknown[] = []>(
 
   async function answered(request: Request, rest: Rest): Promise<Response> {
     const { headers, method } = request
-    const { answer, stillRunning } = await core.receive(method, headers, () => readBody(request, core))
+    const { answer, stillRunning } = await core.receive(method, headers, () => readWebBody(request, core))
     const message = 'waitUntil failed: handlers may be cut short'
     const call = () => stillRunning && waitUntil?.(stillRunning, ...rest)
     void callLogged(core.log, { event: 'wait-until.failed' }, message, call)
@@ -65,42 +62,5 @@ export function toWebHandler<Rest extends unknown[] = []>(
     // Thrown and not rejected, so that every framework reports it.
     if (request.method && typeof request.headers?.get !== 'function') throw wrongAdapter('it takes a Request')
     return answered(request, rest)
-  }
-}
-
-async function readBody(request: Request, core: ReceiverCore): Promise<ReadBody> {
-  const { bodyUsed, body } = request
-  if (bodyUsed || body?.locked) {
-    core.warnOfParser()
-    throw invalidDelivery(undefined, `was read before the receiver: ${routeAdvice}`)
-  }
-  // Not every polyfill has streams.
-  if (!body?.getReader) return { body: await request.text() }
-  const reader = body.getReader()
-  const read = new BoundedBytes(core.maxBodyBytes)
-  const partial = (problem: string, cause?: unknown) => ({
-    body: read.bytes,
-    failure: invalidDelivery(read.bytes, problem, cause),
-  })
-  try {
-    const reading = read.addAll(piecesOf(reader))
-    if (!(await settlesWithin(bodyTimeoutMs, reading))) {
-      return partial(`did not arrive within ${bodyTimeoutMs} ms`)
-    }
-    return (await reading) ? { body: read.bytes } : undefined
-  } catch (thrown) {
-    return partial(`cannot be read (${messageOf(thrown)})`, thrown)
-  } finally {
-    reader.cancel().catch(() => {})
-  }
-}
-
-/** Not the iterator of the stream, which not every runtime has. */
-async function* piecesOf(reader: ReadableStreamDefaultReader<Uint8Array>): AsyncGenerator<Uint8Array> {
-  for (;;) {
-    const { done, value } = await reader.read()
-    if (done) return
-    if (!ArrayBuffer.isView(value)) throw new TypeError('it is no stream of bytes')
-    yield bytesOf(value)
   }
 }
