@@ -140,18 +140,3 @@ describe('a 401 for a token that has expired on its way', () => {
     expect(service.tokenRequests).toHaveLength(2)
   })
 })
-
-test('an attempt after a `Retry-After` that outlives the token has another one', async () => {
-  vi.useFakeTimers()
-  const service = fakeService()
-  service.onToken = (_call, count) => tokenAnswer(`token-${count}`, 3)
-  service.onCall = (_call, count) =>
-    new Response(null, { status: count === 1 ? 503 : 204, headers: { 'retry-after': '4' } })
-  const call = service.client().unsubscribe(1)
-  await vi.advanceTimersByTimeAsync(4_000)
-  await call
-  expect(service.calls.map(({ headers }) => headers.get('authorization'))).toEqual([
-    'Bearer token-1',
-    'Bearer token-2',
-  ])
-})
