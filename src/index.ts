@@ -3,13 +3,15 @@
  *
  * @module notification-subscriber
  */
-export type { Auth, BasicAuth, ProvidedTokenAuth } from './auth/authorizer.js'
 export type {
+  Auth,
+  BasicAuth,
   ClientAuthentication,
   ClientCredentialsAuth,
   CredentialsEncoding,
+  ProvidedTokenAuth,
   TokenRequest,
-} from './auth/token-request.js'
+} from './auth/credentials.js'
 export { NotificationClient } from './client/notification-client.js'
 export type { CallOptions, NotificationClientOptions } from './client/options.js'
 export * from './errors.js'

@@ -6,35 +6,15 @@ import { type RetryOptions, retryPolicy } from '../http/retry.js'
 import type { Authorization, Authorizer } from '../http/send.js'
 import { configurationError } from '../shared/validation.js'
 import type { Words } from '../shared/words.js'
+import type { Auth, ClientCredentialsAuth, ProvidedTokenAuth } from './credentials.js'
 import { SharedToken } from './shared-token.js'
 import {
   accessTokenPattern,
   basicCredentials,
-  type ClientCredentialsAuth,
   type IssuedToken,
   TokenEndpoint,
   type TokenRequestOptions,
 } from './token-request.js'
-
-/** User name and password, sent on every subscription call (docs/service.md, Authentication). */
-export interface BasicAuth {
-  /** The user name, without a colon, which would end it in Basic credentials (RFC 7617 section 2). */
-  readonly username: string
-  /** The password that belongs to `username`. Never printed: not in errors, logs or `console.log(client)`. */
-  readonly password: string
-}
-
-/** Access tokens from the caller's function, which also refreshes them (docs/service.md, Authentication). */
-export interface ProvidedTokenAuth {
-  /**
-   * Returns the token without the prefix `Bearer`. Called for every request, again if the request had to wait for a
-   * connection, and again after a 401. The client's method rejects with an error of this function unchanged.
-   */
-  readonly getAccessToken: () => string | Promise<string>
-}
-
-/** One of the three ways to authenticate (docs/service.md, Authentication). */
-export type Auth = ClientCredentialsAuth | BasicAuth | ProvidedTokenAuth
 
 export function authorizerFor(auth: Auth, options: TokenRequestOptions): Authorizer {
   if ('getAccessToken' in auth) return providedAuthorizer(auth)

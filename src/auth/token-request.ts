@@ -21,75 +21,7 @@ import {
 import { channelFor, traced } from '../shared/tracing.js'
 import { formatIssues, numericId, parseJson } from '../shared/validation.js'
 import { type View, worded } from '../shared/words.js'
-import type { KeyValueStore } from '../stores/key-value-store.js'
-
-/**
- * Client credentials issued at activation: the client gets, keeps and refreshes access tokens itself (docs/service.md,
- * Authentication; RFC 6749 section 4.4).
- */
-export interface ClientCredentialsAuth {
-  /** Base address of the tenant's authorization server: `https:`, or `http:` on loopback. */
-  readonly authUrl: string | URL
-  /** The tenant's unique name, the realm in the token endpoint's path. */
-  readonly domain: string
-  /** The client ID that was issued at activation. */
-  readonly clientId: string
-  /**
-   * The client secret that was issued with it. Required, unless `clientAuthentication` is a function. Never printed: not
-   * in errors, logs or `console.log(client)`.
-   */
-  readonly clientSecret?: string | undefined
-  /** OAuth scope to ask for † (docs/service.md, Endpoints). Default: none. */
-  readonly scope?: string | undefined
-  /**
-   * How a token request authenticates the client: ID and secret in a Basic header, or in the body as `client_id` and
-   * `client_secret` † (docs/service.md, Authentication), or a function of your own. Default: `'header'`.
-   */
-  readonly clientAuthentication?: 'header' | 'body' | ClientAuthentication | undefined
-  /** How ID and secret are encoded before base64, in a header. Default: `'raw'`. */
-  readonly credentialsEncoding?: CredentialsEncoding | undefined
-  /** Shares one token between processes, e.g. `redisStore(redis)` (docs/stores.md). Default: each client has its own. */
-  readonly tokenCache?: Pick<KeyValueStore, 'get' | 'set'> | undefined
-}
-
-/** An access token request before it is sent (RFC 6749 section 4.4.2). */
-export interface TokenRequest {
-  /** Address of the token endpoint: the audience of a client assertion. */
-  readonly url: string
-  /** Empty: for headers to add. */
-  readonly headers: Headers
-  /** The fields of the form: `grant_type`, and `scope` if there is one. */
-  readonly body: URLSearchParams
-}
-
-/**
- * Authenticates the client: adds headers or fields to a token request (RFC 6749 section 2.3). Called for each request, a
- * repeated one too, so that each can have an assertion of its own. What it adds is never printed, except `client_id`. The
- * client's method rejects with an error of this function unchanged. The example is `private_key_jwt` (RFC 7523).
- *
- * @example
- * ```ts
- * import { SignJWT } from 'jose'
- * import type { ClientAuthentication } from 'notification-subscriber'
- *
- * const clientAuthentication: ClientAuthentication = async ({ url, body }) => {
- *   const jwt = new SignJWT({ iss: clientId, sub: clientId, aud: url, jti: crypto.randomUUID() })
- *   const assertion = await jwt.setProtectedHeader({ alg: 'RS256' }).setExpirationTime('1m').sign(privateKey)
- *   body.set('client_assertion_type', 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer')
- *   body.set('client_assertion', assertion)
- * }
- * ```
- */
-export type ClientAuthentication = (request: TokenRequest) => void | Promise<void>
-
-/**
- * How client ID and secret are encoded before base64.
- *
- * - `raw`: unchanged, joined by a colon, as the service requires (docs/service.md, Authentication).
- * - `form-urlencoded`: each encoded as `application/x-www-form-urlencoded` first, as RFC 6749 section 2.3.1
- *   requires. Certified OpenID providers decode them, and refuse a raw secret that contains `%` or `+`.
- */
-export type CredentialsEncoding = 'raw' | 'form-urlencoded'
+import type { ClientAuthentication, ClientCredentialsAuth } from './credentials.js'
 
 export interface IssuedToken {
   readonly accessToken: string

@@ -1,5 +1,5 @@
 /** The steps of `check` about the service: configuration, token, authorization. */
-import type { Auth } from '../auth/authorizer.js'
+import type { Auth } from '../auth/credentials.js'
 import { type Environment, fromEnvironment, isBasic, missingFrom } from '../client/environment.js'
 import { NotificationClient } from '../client/notification-client.js'
 import { ApiError, OutcomeUnknownError, TimeoutError } from '../errors.js'

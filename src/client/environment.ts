@@ -1,5 +1,5 @@
 /** Reads the options of a client from environment variables; its errors name the variables. */
-import type { Auth } from '../auth/authorizer.js'
+import type { Auth } from '../auth/credentials.js'
 import { ConfigurationError, type Issue } from '../errors.js'
 import { certificatesIn } from '../shared/certificates.js'
 import { spellingProblem } from '../shared/mistakes.js'

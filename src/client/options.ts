@@ -1,18 +1,12 @@
 /** The options of a client and of a call: their types, and the schemas that validate them. */
 import * as z from 'zod'
-import type { Auth, ProvidedTokenAuth } from '../auth/authorizer.js'
-import type {
-  ClientAuthentication,
-  ClientCredentialsAuth,
-  CredentialsEncoding,
-} from '../auth/token-request.js'
+import { type Auth, authSchema } from '../auth/credentials.js'
 import type { DispatcherLike, FetchLike } from '../http/fetch.js'
 import type { RetryOptions } from '../http/retry.js'
 import type { ResponseSummary } from '../http/send.js'
 import type { Logger } from '../logger.js'
-import { urlProblem } from '../shared/addresses.js'
+import { addressSchema } from '../shared/addresses.js'
 import { certificatesIn } from '../shared/certificates.js'
-import { placeholderProblem } from '../shared/mistakes.js'
 import { type Routes, routesSchema } from '../shared/routes.js'
 import { thrownBy } from '../shared/text.js'
 import {
@@ -133,92 +127,6 @@ function certificatesProblem(ca: string): string | undefined {
   return certificates.some(isUnreadable) ? 'has a certificate that cannot be read' : undefined
 }
 
-/** The schema of the kind of credentials that the given fields suggest, so that the issues are about that kind. */
-function authSchema(auth: unknown): z.ZodType<Auth> {
-  if (typeof auth !== 'object' || auth === null) {
-    return acceptsNothing('must be client credentials, { username, password } or { getAccessToken }')
-  }
-  if (!('getAccessToken' in auth)) {
-    return 'username' in auth || 'password' in auth ? basicSchema() : clientCredentialsSchema(auth)
-  }
-  if ('clientSecret' in auth || 'password' in auth) {
-    return acceptsNothing('must be one kind of credentials, not `getAccessToken` and another')
-  }
-  // Not a `strictObject`, which copies: the caller's object may be an instance of a class.
-  return z.custom<ProvidedTokenAuth>(() => typeof auth.getAccessToken === 'function', {
-    path: ['getAccessToken'],
-    error: 'must be a function that returns an access token',
-  })
-}
-
-function acceptsNothing(message: string): z.ZodType<Auth> {
-  return z.custom<Auth>(() => false, message)
-}
-
-function clientCredentialsSchema(auth: object) {
-  const { clientAuthentication }: { clientAuthentication?: unknown } = auth
-  return z
-    .strictObject({
-      authUrl: addressSchema(/\/auth\/realms\/[^/]+(?:\/protocol\/openid-connect\/token)?\/?$/),
-      domain: trimmed().refine(
-        (name) => !/^\.\.?$/.test(name) && name.isWellFormed(),
-        'must be a realm name',
-      ),
-      clientId: trimmed().regex(...noControls),
-      clientSecret: typeof clientAuthentication === 'function' ? secretSchema().optional() : secretSchema(),
-      scope: trimmed().optional(),
-      clientAuthentication: z
-        .union(
-          [z.enum(['header', 'body']), functionFor<ClientAuthentication>('a function')],
-          "must be 'header' or 'body' (in code, also a function)",
-        )
-        .optional(),
-      credentialsEncoding: z.enum(['raw', 'form-urlencoded'] satisfies CredentialsEncoding[]).optional(),
-      tokenCache: objectWith<NonNullable<ClientCredentialsAuth['tokenCache']>>(
-        ['get', 'set'],
-        'an object with get and set',
-      ).optional(),
-    })
-    .refine(
-      (auth) =>
-        !auth.clientId.includes(':') ||
-        (auth.clientAuthentication ?? 'header') !== 'header' ||
-        auth.credentialsEncoding === 'form-urlencoded',
-      {
-        path: ['clientId'],
-        error:
-          'must not contain a colon, which ends the ID in raw credentials; ' +
-          "use `credentialsEncoding: 'form-urlencoded'` or `clientAuthentication: 'body'`",
-      },
-    )
-}
-
-function basicSchema() {
-  return z.strictObject({
-    username: trimmed()
-      .regex(...noControls)
-      .regex(/^[^:]*$/, 'must not contain a colon: Basic credentials end the name there'),
-    password: secretSchema(),
-  })
-}
-
-const noControls = [/^\P{Cc}*$/u, 'must not contain control characters'] as const
-
-function secretSchema() {
-  return nonEmpty().regex(...noControls)
-}
-
-function nonEmpty() {
-  return z
-    .string()
-    .min(1, 'must not be empty')
-    .refine(...issueFrom(placeholderProblem))
-}
-
-function trimmed() {
-  return nonEmpty().refine((text) => text.trim() === text, 'must not begin or end with white space')
-}
-
 function timeoutSchema() {
   return z.number().positive().max(maxDelayMs)
 }
@@ -233,19 +141,4 @@ function retrySchema() {
       { error: ({ code }) => (code === 'invalid_type' ? 'must be an object or false' : undefined) },
     ),
   )
-}
-
-/** The schema of a server's address, which is parsed. @param added - the path that the client adds, and people paste, too */
-function addressSchema(added: RegExp) {
-  function problemOf(text: string): string | undefined {
-    const problem = urlProblem(text)
-    if (problem !== undefined) return problem
-    if (/[?#]/.test(text)) return 'must not contain a query or a fragment: paths are added to it'
-    const [path] = added.exec(text) ?? []
-    return path && `must end before \`${path}\`, which is added to it`
-  }
-  return z
-    .union([z.string(), z.instanceof(URL)], 'must be a URL')
-    .refine(...issueFrom(problemOf))
-    .transform((address) => new URL(address))
 }

@@ -1,5 +1,7 @@
 /** Which addresses are accepted, and how errors show them (docs/service.md, Authentication). */
+import * as z from 'zod'
 import { excerpt } from './text.js'
+import { issueFrom } from './validation.js'
 
 export const loopbackHost = /^(?:localhost\.?|127(?:\.\d{1,3}){3}|\[::1\])\.?$/
 
@@ -12,6 +14,21 @@ export function isInsecureLoopback({ protocol, hostname }: URL): boolean {
 export function urlProblem(value: string | URL): string | undefined {
   const usable = usableUrl(String(value))
   return typeof usable === 'string' ? usable : undefined
+}
+
+/** The schema of a server's address, which is parsed. @param added - the path that the client adds, and people paste, too */
+export function addressSchema(added: RegExp) {
+  function problemOf(text: string): string | undefined {
+    const problem = urlProblem(text)
+    if (problem !== undefined) return problem
+    if (/[?#]/.test(text)) return 'must not contain a query or a fragment: paths are added to it'
+    const [path] = added.exec(text) ?? []
+    return path && `must end before \`${path}\`, which is added to it`
+  }
+  return z
+    .union([z.string(), z.instanceof(URL)], 'must be a URL')
+    .refine(...issueFrom(problemOf))
+    .transform((address) => new URL(address))
 }
 
 /** What is wrong with a callback URL, or `undefined`: also another spelling than of `URL`, as the service compares text. */

@@ -86,7 +86,7 @@ export declare const emulator: Emulator
  * nothing. A page says so itself, in a comment above the block.
  */
 export const context: Readonly<Record<string, readonly string[]>> = {
-  'src/auth/token-request.ts: ClientAuthentication': ['clientId', 'privateKey'],
+  'src/auth/credentials.ts: ClientAuthentication': ['clientId', 'privateKey'],
   'src/client/notification-client.ts: NotificationClient': ['clientId', 'clientSecret'],
   'src/client/notification-client.ts: tryCreateSubscription': ['client', 'wanted as input'],
   'src/client/notification-client.ts: updateSubscriptionParameters': [

@@ -39,7 +39,7 @@ describe('the tables of the pages', () => {
           (name) => name !== 'retry',
         ),
         ...propertiesOf('src/http/retry.ts', 'RetryOptions').map((name) => `retry.${name}`),
-        ...propertiesOf('src/auth/token-request.ts', 'ClientCredentialsAuth'),
+        ...propertiesOf('src/auth/credentials.ts', 'ClientCredentialsAuth'),
       ],
     ],
     [
