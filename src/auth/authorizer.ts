@@ -63,7 +63,7 @@ function providedAuthorizer(auth: ProvidedTokenAuth): Authorizer {
 interface HeldToken extends IssuedToken {
   /** The same token as one promise: the hot path returns it and allocates nothing. */
   readonly promise: Promise<string>
-  /** Made once per token, so that its header is checked and encoded once. */
+  /** Made once per token, because every request needs it. */
   readonly authorization: Authorization
   /** When a refresh is due; changes when a refresh starts or fails. */
   refreshAt: number
@@ -85,7 +85,7 @@ class RequestedTokens implements Authorizer {
   readonly #shared: SharedToken | undefined
   /** Calls at the same time share one token request. */
   readonly #obtainOnce = pMemoize((timeoutMs: number) => this.#obtain(timeoutMs), inFlightOnly)
-  /** One attempt, for which no call waits: a failed refresh is repeated by the next one. */
+  /** One attempt, because no call waits for it: a failed refresh is repeated when the next refresh is due. */
   readonly #refreshOnce = pMemoize(
     (timeoutMs: number) => this.#obtain(timeoutMs, { maxAttempts: 1 }),
     inFlightOnly,
@@ -134,7 +134,7 @@ class RequestedTokens implements Authorizer {
   /** Waits for a token, together with all other calls. */
   #next(deadline: Deadline): Promise<HeldToken> {
     const token = this.#obtainOnce(deadline.timeoutMs).catch((error: unknown) => {
-      // An earlier call has begun the request, and this call has time left.
+      // The time limit was that of the call which began the request. This call has time left.
       if (error instanceof TimeoutError && !deadline.aborted) return this.#obtainOnce(deadline.timeoutMs)
       throw error
     })

@@ -20,8 +20,8 @@ export interface ClientCredentialsAuth {
   /** The client ID that was issued at activation. */
   readonly clientId: string
   /**
-   * The client secret that was issued with it. Required, unless `clientAuthentication` is a function. Never printed: not
-   * in errors, logs or `console.log(client)`.
+   * The client secret that was issued with the client ID. Required, unless `clientAuthentication` is a function. Never
+   * printed: not in errors, logs or `console.log(client)`.
    */
   readonly clientSecret?: string | undefined
   /** OAuth scope to ask for † (docs/service.md, Endpoints). Default: none. */
@@ -41,7 +41,7 @@ export interface ClientCredentialsAuth {
 export interface TokenRequest {
   /** Address of the token endpoint: the audience of a client assertion. */
   readonly url: string
-  /** Empty: for headers to add. */
+  /** Empty at first: the function adds headers. */
   readonly headers: Headers
   /** The fields of the form: `grant_type`, and `scope` if there is one. */
   readonly body: URLSearchParams

@@ -36,7 +36,7 @@ export class SharedToken {
     if (token === undefined) return undefined
     const { accessToken, expiresAtMs: expiresAt, lifetimeMs } = token
     const remainingMs = expiresAt - Date.now()
-    // More than the lifetime: the clocks of two machines differ by more than a refresh before the end allows for.
+    // If the clocks of two processes differ by more, this one would use the token beyond its end, without a refresh.
     return remainingMs > 0 && remainingMs < lifetimeMs * 1.1
       ? { accessToken, expiresAt, lifetimeMs }
       : undefined

@@ -27,8 +27,8 @@ export interface IssuedToken {
   readonly accessToken: string
   readonly lifetimeMs: number
   /**
-   * Counted from when the answered attempt was sent: the token cannot be older. On the wall clock, because the monotonic
-   * one may stand still while the machine sleeps. If the wall clock is wrong, a 401 brings a new token.
+   * Counted from when the answered attempt was sent, because the token was issued later. On the wall clock, because the
+   * monotonic one may stand still while the machine sleeps. If the wall clock is wrong, a 401 brings a new token.
    */
   readonly expiresAt: number
 }
@@ -46,7 +46,7 @@ export class TokenEndpoint implements Authorizer {
   readonly address: Address
   readonly #scope: string | undefined
   readonly #authenticate: ClientAuthentication
-  /** What may be slow while a call waits for a token, for its message. */
+  /** What may be slow while a call waits for a token, for the words of its `TimeoutError`. */
   readonly #mayBeSlow: string
   readonly #settings: CallSettings
   readonly #request: UnauthorizedRequest
@@ -173,7 +173,7 @@ export const accessTokenResponseSchema = z.object({
   token_type: z
     .string()
     .regex(/^[Bb][Ee][Aa][Rr][Ee][Rr]$/, 'must be Bearer, the only type this service uses'),
-  /** Lifetime in seconds, counted from when the answer was generated; also written as text. */
+  /** Lifetime in seconds, counted from when the answer was generated; also if it is written as text. */
   expires_in: z.preprocess(numericId, z.int().nonnegative()),
 })
 
