@@ -25,7 +25,7 @@ const basicVariables = {
   NOTIFICATION_PASSWORD: ['auth.password', 'the password'],
 } as const
 
-/** Each variable's option, and what it must be set to if it is required. */
+/** The option of each variable; for a required variable also what to set it to. */
 const variables: Readonly<Record<string, readonly [option: string, missing?: string]>> = {
   NOTIFICATION_BASE_URL: ['baseUrl', 'the base address of the notification service'],
   ...clientVariables,
@@ -43,7 +43,7 @@ export function isBasic(env: Environment): boolean {
   return Boolean(env.NOTIFICATION_USERNAME || env.NOTIFICATION_PASSWORD)
 }
 
-/** @param options - what the environment does not set @throws `ConfigurationError` that names every unusable variable */
+/** @param options - replace their variables @throws `ConfigurationError` that names every unusable variable */
 export function fromEnvironment<Client>(
   make: (options: NotificationClientOptions) => Client,
   options: Omit<NotificationClientOptions, 'baseUrl' | 'auth'> | undefined,
@@ -67,18 +67,18 @@ export function fromEnvironment<Client>(
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error
     // A missing variable already has an issue: its empty text in the options would add a second one.
-    const isSaid = ({ path }: Issue) => problems.some((problem) => problem.path[0] === path[0])
+    const isKnown = ({ path }: Issue) => problems.some((problem) => problem.path[0] === path[0])
     const found = error.issues.map((issue) => namedByVariable(issue, options?.ca === undefined))
-    problems.push(...found.filter((issue) => !isSaid(issue)))
+    problems.push(...found.filter((issue) => !isKnown(issue)))
   }
   throw unusable(problems)
 }
 
 /** The required variables that are not set. An empty variable counts as not set. */
 export function missingFrom(env: Environment): Issue[] {
-  const others: object = isBasic(env) ? clientVariables : basicVariables
+  const ofOtherKind: object = isBasic(env) ? clientVariables : basicVariables
   return Object.entries(variables).flatMap(([name, [, missing]]) =>
-    missing === undefined || name in others || env[name]
+    missing === undefined || name in ofOtherKind || env[name]
       ? []
       : [{ path: [name], message: `is missing: set it to ${missing}` }],
   )
@@ -96,14 +96,14 @@ function misspelledIn(env: Environment): Issue[] {
   const names = [...Object.keys(variables), routeVariable('unsubscribe'), routeVariable('update')]
   return names.flatMap((name) => {
     const value = env[name] ?? ''
-    // A route holds one space.
+    // A route may have spaces around it, and is no entry of `variables`.
     const hasSpace = value.trim() !== value && name in variables
     const message = spellingProblem(value) ?? (hasSpace ? 'must not begin or end with a space' : undefined)
     return message === undefined ? [] : { path: [name], message }
   })
 }
 
-/** Validated with the other options, whose messages list the values. */
+/** The credentials as the variables have them. The client validates them with the other options. */
 function authOf(env: Environment): Auth {
   const own = Object.entries(isBasic(env) ? basicVariables : clientVariables)
   const fields = own.map(([name, [option]]) => [option.replace('auth.', ''), env[name] || undefined])
@@ -140,7 +140,7 @@ function certificatesOf(file: string | undefined, problems: Issue[]): string | u
 /** @param isCaRead - whether `ca` comes from the environment, too */
 function namedByVariable({ path, message }: Issue, isCaRead: boolean): Issue {
   const option = path.join('.')
-  const [name] = Object.entries(variables).find(([, [sets]]) => sets === option) ?? []
+  const [name] = Object.entries(variables).find(([, [each]]) => each === option) ?? []
   return name === undefined || (option === 'ca' && !isCaRead) ? { path, message } : { path: [name], message }
 }
 

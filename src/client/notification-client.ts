@@ -75,7 +75,7 @@ export class NotificationClient implements AsyncDisposable {
     if (plain.length > 0) {
       const fields = { addresses: plain.map(({ href }) => href) }
       const message =
-        'Credentials go unencrypted by http: if the port is forwarded, they leave the machine like this'
+        'Credentials are sent over unencrypted http, even beyond this machine if the port is forwarded'
       log('warn', { event: 'client.unencrypted', ...fields }, message)
     }
     const shared = {
@@ -86,7 +86,7 @@ export class NotificationClient implements AsyncDisposable {
     }
     const gateway = headers && { origin: baseUrl.origin, headers }
     const authorizer = authorizerFor(auth, { ...shared, gateway })
-    // Token requests have no such limit: a request that holds a connection may wait for a token.
+    // Not for token requests: a request that holds a connection may wait for a token.
     const connections = fetch || dispatcher ? undefined : new Semaphore(maxConnections)
     this.#settings = { ...shared, authorizer, connections }
   }
