@@ -67,7 +67,7 @@ export function refusedChange(
   change: {
     readonly operation: RouteName
     readonly subscriptionId: number
-    /** As a 404 or 410 would have it, in {@link SubscriptionNotFoundError}. */
+    /** Whether a 404 or 410 proves that the subscription has ended. */
     readonly provesEnded: boolean
     /** Whether an attempt was sent whose outcome is unknown. */
     readonly isLost: boolean
@@ -75,11 +75,11 @@ export function refusedChange(
 ): ApiError {
   const { isLost, operation, provesEnded, subscriptionId } = change
   const { intermediary, status } = answer
-  const mayHave = isLost ? ' The call may still have taken effect; repeating it is safe.' : ''
+  const mayHaveEffect = isLost ? ' The call may still have taken effect; repeating it is safe.' : ''
   const route = operation === 'update' ? 'updateRoute' : 'unsubscribeRoute'
   if (!isNotFound(status) || intermediary !== undefined) {
     const toDo = adviceAfter(answer, route)
-    return errorWith(answer, (view) => toDo(view) + mayHave)
+    return errorWith(answer, (view) => toDo(view) + mayHaveEffect)
   }
   const details = { ...answer.details, subscriptionId, provesEnded }
   const ended =
@@ -88,7 +88,7 @@ export function refusedChange(
   const after =
     isLost && operation === 'unsubscribe'
       ? ` An earlier attempt of this call got no answer: if it has ended the subscription, this ${status} is how success looks.`
-      : mayHave
+      : mayHaveEffect
   const orElse = (view: View) =>
     provesEnded ? '' : `, or the service has another route for this: see ${view[route]}`
   return worded(
@@ -97,7 +97,7 @@ export function refusedChange(
   )
 }
 
-/** @param mayExist - whether the answer, or one before it, leaves open whether a subscription was created */
+/** @param mayExist - whether a subscription may exist after this answer, or after an earlier one */
 export function apiError(answer: Answer, mayExist = false): ApiError {
   const toDo = adviceAfter(answer)
   const existing = ({ recreateIfExists }: View) =>
@@ -163,7 +163,7 @@ export function falseSuccess(answer: Answer): ResponseValidationError | undefine
   ])
 }
 
-/** Whether JSON says that something failed, as of gateways that answer everything with 200. */
+/** Whether JSON says that something failed: some gateways answer everything with 200. */
 function saysError(body: string): boolean {
   const { error, errors, fault, ok, success } = Object(parseJson(body))
   return Boolean(error || fault) || Object.keys(Object(errors)).length > 0 || [ok, success].includes(false)

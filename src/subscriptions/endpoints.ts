@@ -110,7 +110,7 @@ export class SubscriptionEndpoints {
       recreateIfExists: recreateIfExists === true,
     })
     try {
-      const answer = await call.send(request, (sent) => apiError(sent))
+      const answer = await call.send(request, apiError)
       const isOfService = answer.intermediary === undefined
       if (isConflict(answer.status) && isOfService) {
         const conflict = conflictError(answer, summary())
@@ -125,6 +125,7 @@ export class SubscriptionEndpoints {
       return { created: true, subscriptionId: subscription_id }
     } catch (error) {
       if (call.lostAttempts === 0) throw error
+      // The error for a busy service already says that the subscription may exist.
       const isOnlyBusy = call.lostAttempts === call.busyAttempts
       throw isOnlyBusy && error instanceof ApiError && isBusy(error.status)
         ? error
@@ -166,13 +167,13 @@ export class SubscriptionEndpoints {
       isRepeatable: true,
       action: operation === 'update' ? 'update the subscription' : operation,
     }
-    const answer = await call.send(request, (sent) => apiError(sent))
+    const answer = await call.send(request, apiError)
     const isLost = call.lostAttempts > 0
     // Read after the answer: another call may have confirmed the route meanwhile.
     const provesEnded = this.#confirmed.has(operation)
     const isOfService = answer.intermediary === undefined
     const hasEnded = isNotFound(answer.status) && isOfService && provesEnded
-    // After a lost answer, because an earlier attempt of this call has ended the subscription.
+    // An earlier attempt of this call, whose answer was lost, has ended the subscription.
     if (operation === 'unsubscribe' && hasEnded && isLost) return
     const failure =
       isSuccess(answer.status) && isOfService

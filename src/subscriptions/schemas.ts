@@ -76,7 +76,7 @@ export function notificationTypesSchema() {
     .check(eachOnce)
 }
 
-/** An address that the service can be given as it is spelled. */
+/** A callback URL that is spelled as `URL` spells it. */
 export function callbackUrlSchema() {
   // Usually all subscriptions have the same callback URL: checking it each time would take a fifth of a create.
   let usualUrl: string | undefined
@@ -173,7 +173,7 @@ function associatedValuesSchema(reservedProblem: (name: string) => string | unde
     })
 }
 
-/** Why a text cannot be the value of a header, or is not meant. */
+/** Why a text cannot be the value of a header, or is probably a mistake. */
 function valueProblem(value: string): string | undefined {
   if (value === '') return 'must not be empty: is a variable not set?'
   return placeholderProblem(value) ?? headerValueProblem(value)
