@@ -72,7 +72,7 @@ export class Answer {
 
   /** The body as errors show it. */
   text(): string {
-    // A `fetch` decodes by itself, and keeps the header.
+    // The header alone proves nothing: a `fetch` decodes the body, and keeps the header.
     const encoding = this.body.includes('\ufffd') && this.#encoding()
     return encoding ? `[not read: it is encoded as ${encoding}]` : this.redact(this.body)
   }

@@ -94,7 +94,7 @@ export function toConnectionError(
   }
   const kind = kindOf(failure)
   const next = advice[kind] ?? adviceByKind.find(([pattern]) => pattern.test(kind || '-'))?.[1]
-  // OpenSSL names lines of its own around what it says.
+  // OpenSSL writes places in its source around the reason.
   const said = cause.message
     .replace(/^\w+:error:\w+:[^:]*:[^:]*:([^:]+):.*$/s, 'TLS failed with "$1"')
     .replace(/^Proxy response \((\d+)\).*$/s, 'the proxy answered $1')
@@ -110,7 +110,7 @@ function thrownStatus(error: unknown): number | undefined {
   return [Object(response).status, statusCode, status].find(isStatus)
 }
 
-/** Whether an error of `fetch` or of a foreign dispatcher, which do not report this, proves that nothing was sent. */
+/** Whether an error proves that nothing was sent: for `fetch` and foreign dispatchers, which do not report that. */
 export function provesUnsent(error: unknown): boolean {
   const failure = innermost(error)
   const { syscall }: { syscall?: unknown } = Object(failure)

@@ -54,7 +54,7 @@ export class Deadline {
     return this.#reason
   }
 
-  /** Aborts if the time has ended. When a suspended process resumes, sockets run before timers: call it before a request leaves. */
+  /** Aborts if the time has ended. To be called before a request leaves: after a suspension sockets run before timers. */
   checkClock(): void {
     if (performance.now() >= this.endsFrom) this.#timeOut()
   }

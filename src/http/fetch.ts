@@ -109,7 +109,7 @@ function transportOn(ask: (request: HttpRequest, signal: AbortSignal) => Promise
   }
 }
 
-/** The body as a stream if it is one, which can be limited. */
+/** The body as a stream if there is one, because a stream can be limited. */
 async function* piecesOf(answer: FetchResponseLike): AsyncGenerator<Uint8Array> {
   const { body } = answer
   if (body === null) return

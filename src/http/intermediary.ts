@@ -17,13 +17,13 @@ const makerHeaders: Readonly<Record<string, RegExp>> = {
   'x-squid-error': /./,
 }
 
-/** Values of `server` in pages that products make themselves: they make no JSON. */
+/** Values of `server` that name the maker of an answer, unless the answer is JSON: these products make pages only. */
 const pageServer = /^(?:awselb|CloudFront|AmazonS3|AkamaiGHost)\b/i
 
 const pageName =
   /nginx|openresty|cloudflare|cloudfront|azure|application gateway|varnish|guru med|squid|zscaler|haproxy|fortiguard|netskope|mcafee|websense|imperva|incapsula|heroku|google|oauth2-proxy|edgesuite/i
 
-/** The headings of pages of nginx and HTTP.sys without a name. */
+/** The headings of pages of nginx and HTTP.sys, which name no product. */
 const pageHeading = /<hr><p>HTTP Error|<center><h1>\d{3}/i
 
 /** How texts begin that the ingresses of Kubernetes answer. */

@@ -1,4 +1,4 @@
-/** The proxy that the environment names (docs/client.md, Proxies and private authorities). Undici reads which hosts NO_PROXY leaves out. */
+/** The proxy that the environment names (docs/client.md, Proxies and private authorities). Undici reads `NO_PROXY`. */
 import type { buildConnector, EnvHttpProxyAgent, Pool } from 'undici'
 import { configurationError } from '../shared/validation.js'
 import { innermost, proxyFailure } from './connection-error.js'
@@ -49,7 +49,7 @@ export function proxyAgent(
   } catch {
     // The address is not shown, because it may hold a password.
     const message =
-      'must be the address of an HTTP proxy, such as `http://proxy.example.com:3128`, with `%23` for a `#` in user or password, and so for each of `%/?@\\`'
+      'must be the address of an HTTP proxy, such as `http://proxy.example.com:3128`, with each of `#%/?@\\` in user or password percent-encoded: `%23` for a `#`'
     throw configurationError('The proxy that the environment names cannot be used')([
       { path: [variable], message },
     ])

@@ -9,8 +9,8 @@ import type { Answer } from './answer.js'
  * Reads the errors of OAuth (RFC 6749 section 5.2), also in `WWW-Authenticate` (RFC 6750 section 3), problem details
  * (RFC 9457), and any other text.
  *
- * @returns the error code, the text for people, and `words`: all of that on one line of at most 300 characters; of a redirect
- * the target, of a page its text
+ * @returns the error code, the text for people, and `words`: both on one line of at most 300 characters. For a redirect,
+ * `words` is its target, and for a page the text of the page
  */
 export function reasonIn(answer: Answer) {
   const json: Record<string, unknown> = Object(parseJson(answer.body))
@@ -30,11 +30,12 @@ export function reasonIn(answer: Answer) {
   const named = [code ?? redacted(title), description].filter(
     (part, index, all) => part && all.indexOf(part) === index,
   )
-  // More than a code or a title, such as a list of what is wrong, is given as it is.
-  const isRead =
+  // JSON with a list or an object, and with no more text than a code or a title, is shown as it is.
+  const isComplete =
     (description ?? title) !== title || !Object.values(json).some((field) => field instanceof Object)
   const body = answer.text()
-  const text = (isRead && named.join(': ')) || (isPage(body) ? answer.redact(textOfPage(body)) : body.trim())
+  const text =
+    (isComplete && named.join(': ')) || (isPage(body) ? answer.redact(textOfPage(body)) : body.trim())
   const target = isRedirect(answer.status) && redirectTarget(answer.header('location'), answer.url)
   return { code, description, words: excerpt(target ? `to ${target}` : text, 300) }
 }

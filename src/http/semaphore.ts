@@ -21,7 +21,7 @@ export class Semaphore {
       enter = resolve
     })
     this.#waiting.add(enter)
-    // After an abort in the moment in which it could have entered, the next one enters.
+    // A request that is aborted when a connection has just become free for it passes the connection on.
     const abandon = () => this.#waiting.delete(enter) || this.release()
     await deadline.waitFor(entered, 'connection', { abandon })
     return true

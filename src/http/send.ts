@@ -13,14 +13,14 @@ import type { Semaphore } from './semaphore.js'
 export interface Authorization {
   /** The value of the header `Authorization`. */
   readonly header?: string
-  /** Headers besides it, such as those of the caller's `auth.clientAuthentication`. */
+  /** Other headers, such as those of the caller's `auth.clientAuthentication`. */
   readonly headers?: Readonly<Record<string, string>>
   /** The body, if it is part of the authorization. */
   readonly body?: string
   /** Texts that no error or log line may show. */
   readonly secrets: readonly string[]
   readonly accessToken?: string
-  /** When the token expires, on the wall clock. Only of a token that had not expired when it was taken. */
+  /** When the token expires, on the wall clock; missing if the token had expired on arrival. */
   readonly expiresAt?: number | undefined
 }
 
@@ -53,7 +53,7 @@ export interface CallSettings {
   readonly onResponse?: ((response: ResponseSummary) => void) | undefined
   readonly authorizer: Authorizer
   readonly transport: Transport
-  /** Limits how many requests are sent at once. Default: no limit of ours. */
+  /** Limits how many requests are sent at once. Default: no limit. */
   readonly connections?: Semaphore | undefined
   readonly retry: RetryPolicy
   readonly log: Log
@@ -62,7 +62,7 @@ export interface CallSettings {
 /** The headers of every request. Not spread: undici is slower with spread objects. */
 function ownHeaders(): Record<string, string> {
   return {
-    // Every answer with a body is JSON (docs/service.md, Endpoints), which no transport here decompresses.
+    // Every answer with a body is JSON (docs/service.md, Endpoints). No transport here decompresses a body.
     accept: 'application/json',
     'accept-encoding': 'identity',
     // Some firewalls refuse requests without a user agent. Has the version of package.json.
@@ -160,7 +160,7 @@ class RunningCall {
     }
   }
 
-  /** Sends once, as soon as a connection is free. The authorization is taken again then: it may have expired meanwhile. */
+  /** Sends once, as soon as a connection is free. After a wait, takes the authorization again, which may have expired. */
   async #attempt(
     request: UnauthorizedRequest,
     authorization: Authorization,
@@ -200,7 +200,7 @@ class RunningCall {
       this.status = status
       if (isOutcomeOpen(status)) this.lostAttempts += 1
       if (isOutcomeOpen(status) && isBusy(status)) this.busyAttempts += 1
-      // A function, because the id is searched for secrets. Not a getter, with which an answer takes 10 µs more.
+      // A function, so that the id is searched for secrets only if a logger shows it. A getter takes 10 µs more.
       const requestId = () => answer.requestId
       log('debug', { event: 'request.answered', ...sent, status, requestId }, 'Request answered')
       return answer

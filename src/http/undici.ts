@@ -68,7 +68,7 @@ async function open(ca: string | undefined, proxy: string | undefined): Promise<
   }
 }
 
-/** A dispatcher of our undici reports when a request leaves. Others, and mocks, which send nothing, only have `request`. */
+/** A dispatcher of our undici reports when a request leaves. Of others, and of mocks, only the method `request` is used. */
 async function recognize(given: DispatcherLike): Promise<Transport> {
   const undici = await loadUndici().catch(() => undefined)
   if (undici === undefined || !(given instanceof undici.Dispatcher)) return dispatcherTransport(given)
@@ -106,8 +106,8 @@ async function loadUndici(): Promise<Undici> {
 }
 
 /**
- * How long one address of a host may take, in milliseconds. Node.js itself gives 250 ms if the host has another address, such as
- * one of IPv6 without a route: too little for a lost packet, or another continent.
+ * How long a connection to one address of a host may take, in milliseconds. Node.js itself tries the next address after
+ * 250 ms: too soon for a lost packet, or another continent.
  */
 const addressMs = 2_000
 
@@ -204,7 +204,7 @@ class ResponseHandler implements Dispatcher.DispatchHandler, Waiting {
 
   onResponseError(_controller: unknown, error: unknown): void {
     const status = this.#status
-    // Also of an answer without a body that declares one.
+    // An answer of such a status is complete, even if its headers declare a body.
     if (isBodiless(status)) this.#end(this.#answer(true))
     else if (status !== 0 && !isSuccess(status)) this.#end(this.#answer(false))
     else this.#end({ error, requestSent: this.phase === 'answer' && !isRefusedHandshake(error) })
