@@ -16,7 +16,7 @@ export function urlProblem(value: string | URL): string | undefined {
   return typeof usable === 'string' ? usable : undefined
 }
 
-/** The schema of a server's address, which is parsed. @param added - the path that the client adds, and people paste, too */
+/** The schema of a server's address; gives a `URL`. @param added - the path that the client adds, and people paste, too */
 export function addressSchema(added: RegExp) {
   function problemOf(text: string): string | undefined {
     const problem = urlProblem(text)
@@ -31,7 +31,7 @@ export function addressSchema(added: RegExp) {
     .transform((address) => new URL(address))
 }
 
-/** What is wrong with a callback URL, or `undefined`: also another spelling than of `URL`, as the service compares text. */
+/** What is wrong with a callback URL, or `undefined`. It must be spelled as `URL` does, because the service compares text. */
 export function callbackUrlProblem(value: string | URL): string | undefined {
   const text = String(value)
   const usable = usableUrl(text)
@@ -73,7 +73,7 @@ export function redirectTarget(location: string | undefined, from: string): stri
   return url ? excerpt(url.origin + url.pathname, 200) : undefined
 }
 
-/** `undefined` for a text that is no absolute URL. In Node.js 20 and 22, `URL.canParse` soon refuses every `ü`. */
+/** `undefined` for a text that is no absolute URL. In Node.js 20 and 22, `URL.canParse` refuses every `ü` after a while. */
 export function parsedUrl(text: string, base?: string): URL | undefined {
   try {
     return new URL(text, base)

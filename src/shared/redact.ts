@@ -45,7 +45,7 @@ function endsInside(text: string, secret: string): boolean {
   return false
 }
 
-/** A text in base64 and base64url, without what other bytes behind it change. */
+/** A text in base64 and base64url, without the last character if that depends on the bytes behind the text. */
 function inBase64(text: string): string[] {
   const bytes = Buffer.from(text)
   const end = bytes.length % 3 === 0 ? undefined : -1

@@ -2,7 +2,7 @@
 
 type Meaning = (status: number) => boolean
 
-// Bundlers leave out what is not used.
+// So that bundlers leave out what nothing uses.
 /* @__NO_SIDE_EFFECTS__ */
 const oneOf =
   (...statuses: readonly number[]): Meaning =>
@@ -78,8 +78,8 @@ export const isServerError: Meaning = (status) => status >= 500
 const isUnprocessed = oneOf(501, 505, 511)
 
 /**
- * The outcome is unknown: every other server error. Also 503, which proxies answer after they have passed the request
- * on, their own statuses, such as 520 to 527 and 599, and 408, by which platforms end work that takes too long.
+ * The outcome is unknown: every other server error, and 408, by which platforms end work that takes too long. Proxies answer
+ * 503, and statuses of their own, such as 520 to 527 and 599, also after they have forwarded the request.
  */
 export const isOutcomeOpen: Meaning = (status) =>
   oneOf(408)(status) || (isServerError(status) && !isUnprocessed(status))

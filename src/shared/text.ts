@@ -14,7 +14,7 @@ export function messageOf(thrown: unknown): string {
   return excerpt(wholeMessageOf(thrown, 201), 200)
 }
 
-/** How far behind the cut a text is searched: a secret there may begin before the cut. */
+/** How far behind the cut a text is searched: a secret that begins before the cut may end there. */
 const searchedBehindCut = 1_000
 
 /**

@@ -5,7 +5,7 @@ import { toDotPath } from 'zod/v4/core'
 import { ConfigurationError, InvalidRequestError, type Issue } from '../errors.js'
 import { excerpt } from './text.js'
 
-/** The value of a JSON text, or `undefined`, which no JSON text has. */
+/** The value of a JSON text; `undefined` for any other text. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -17,7 +17,7 @@ export function parseJson(text: string): unknown {
 /** Decodes form encoding, in which a space is a plus sign; `undefined` if the text is not encoded so. */
 export function decodeFormComponent(text: string): string | undefined {
   try {
-    // Seven times as fast as `replaceAll` if there are many.
+    // Seven times as fast as `replaceAll` if there are many plus signs.
     return decodeURIComponent(text.split('+').join(' '))
   } catch {
     return undefined
@@ -27,7 +27,7 @@ export function decodeFormComponent(text: string): string | undefined {
 /** An id in text, as a number is spelled: `007` may be another id than 7. */
 export const numericIdPattern = /^(?:0|-?[1-9]\d{0,15})$/
 
-/** An id that is written as text, as the number. */
+/** The number that is meant by an id in text; any other value unchanged. */
 export function numericId(id: unknown): unknown {
   return typeof id === 'string' && numericIdPattern.test(id) ? Number(id) : id
 }
@@ -142,7 +142,7 @@ export function loggerSchema<Given = unknown>() {
     )
 }
 
-/** Whether it is winston, known by fields that no other logger has. */
+/** Whether a logger is winston's, which has fields that no other logger has. */
 function takesTextFirst(logger: unknown): boolean {
   const { exceptions, transports } = Object(logger)
   return exceptions !== undefined && transports !== undefined

@@ -1,4 +1,4 @@
-/** The words of errors. Advice names a setting as its reader does: by option in code, by variable and flag on the command line. */
+/** The words of errors. Advice names an option for a reader of code, and a variable or flag for one of the command line. */
 
 /** What advice can name, as code names it. */
 export const inCode = {
@@ -11,7 +11,7 @@ export const inCode = {
   recreateIfExists: '`recreateIfExists: true`',
   unsubscribeRoute: 'the option `routes.unsubscribe`',
   updateRoute: 'the option `routes.update`',
-  /** Ends of sentences, empty for a reader who cannot follow them. */
+  /** Advice at the end of a sentence; empty where the reader cannot follow it. */
   seeBody: ' See error.body.',
   orMoreTime: ', or allow more time with `timeoutMs`',
   orShorterWaits: ', or shorten the waits with `retry`',
