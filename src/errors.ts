@@ -69,8 +69,8 @@ export abstract class NotificationError<Details extends object = object> extends
   abstract readonly code: NotificationErrorCode
 
   /**
-   * @internal The class's name, equal in every loaded copy of this package, whose initials `ns` are. Not under a
-   * computed key: bundlers keep a class that has one, also where nothing uses it.
+   * @internal The class's name, equal in every loaded copy of this package (`ns` for its initials). Not under a computed
+   * key: bundlers would keep the class even if nothing uses it.
    */
   protected static readonly nsErrorName: string = 'NotificationError'
 

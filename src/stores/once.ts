@@ -53,7 +53,7 @@ export async function once(
   }
   // All work without an id would count as one.
   if (typeof id !== 'string' || id === '') throw unusable('id', 'must be text that is not empty')
-  // As UTF-8 all of them are the same.
+  // In UTF-8 all lone surrogates are the same.
   if (/\p{Surrogate}/u.test(id)) throw unusable('id', 'has half of a character (a lone surrogate)')
   const { claimMs = 60_000, keepMs = 7 * 24 * 60 * 60 * 1_000 } = options
   for (const [name, ms] of Object.entries({ claimMs, keepMs })) {
@@ -62,7 +62,7 @@ export async function once(
   const key = `once:${id}`
   const present = storedText(await store.get(key))
   if (present === done) return false
-  // Otherwise the work would be in progress for ever.
+  // Such a value would count as a claim that never ends.
   if (present !== undefined && present !== failed && !claimPattern.test(present)) {
     throw unusable('store', `holds a value of another program at ${key}: give your store a \`prefix\``)
   }
