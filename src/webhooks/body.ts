@@ -10,13 +10,13 @@ export const bodyTimeoutMs = 10_000
 export const routeAdvice = 'put the route before every body parser (docs/receiver.md)'
 
 /**
- * The body of a request, or `undefined` if it is too large. In an object, because a promise would look for a `then` in a
- * body: in all prototypes of bytes, which takes a tenth of a callback, and a parsed body may be a promise by mistake.
+ * The body of a request, or `undefined` if the body is too large. The body is in an object, because a promise looks for a
+ * `then` in its result: with bytes that takes a tenth of a callback, and a parsed body may be a promise by mistake.
  */
 export type ReadBody<Body = unknown> =
   | {
       readonly body: Body
-      /** Why a part of it may be missing. What arrived may be whole all the same: then only its length was wrong. */
+      /** Why a part of the body may be missing. If only the declared length was wrong, the body is whole. */
       readonly failure?: InvalidDeliveryError
     }
   | undefined
@@ -60,7 +60,7 @@ export function contentOf(body: unknown, headers?: unknown): unknown {
   }
 }
 
-/** Made when the first body is read: not every test environment that loads this package has one. */
+/** Made when the first body is read: not every test environment that loads this package has a `TextDecoder`. */
 let utf8: InstanceType<typeof TextDecoder> | undefined
 
 function decodedText(body: Bytes, headers: unknown): string {

@@ -5,7 +5,7 @@ import type { CallbackServer, NodeConnection, NodeRequest } from './adapters/nod
 export class Connections {
   readonly #byServer = new WeakMap<object, Set<NodeConnection>>()
 
-  /** Called with each request. From the first one on, also connections that bring none are remembered. */
+  /** Called with each request. From the first request on, new connections are remembered before they bring a request. */
   remember({ socket, stream }: NodeRequest): void {
     if (!socket?.server || socket.server.closeAllConnections) return
     const { server } = socket

@@ -70,7 +70,7 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
   readonly #authenticate: Authenticator
   readonly #read: (value: unknown, body: unknown) => Delivery<Payloads>
   readonly #logLoss: Log
-  readonly #logRefusal: Log
+  readonly #logSparsely: Log
   #handlers: readonly {
     /** `undefined` for all types. */
     readonly type: string | undefined
@@ -84,8 +84,8 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
     this.maxBodyBytes = maxBodyBytes
     this.log = logOf(logger)
     this.#logLoss = consoleLogOf(logger)
-    this.#logRefusal = sparseConsoleLogOf(logger)
-    this.#authenticate = authenticatorOf(secrets, this.#logLoss, this.#logRefusal)
+    this.#logSparsely = sparseConsoleLogOf(logger)
+    this.#authenticate = authenticatorOf(secrets, this.#logLoss, this.#logSparsely)
     this.#read = deliveryReader(payloads)
   }
 
@@ -135,11 +135,11 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
       this.log('debug', { event: 'callback.probed', method }, 'Callback route probed')
       return answerWith(status)
     }
-    const log = onRefused ? this.log : this.#logRefusal
+    const log = onRefused ? this.log : this.#logSparsely
     const advice = isUnauthorized(status) ? ': see "401 on my route" in docs/troubleshooting.md' : ''
     log('warn', { event: 'callback.refused', ...refused }, `Callback refused${advice}`)
     const failure = { event: 'on-refused.failed', ...refused }
-    void callLogged(this.#logRefusal, failure, 'onRefused failed', () => onRefused?.(refused))
+    void callLogged(this.#logSparsely, failure, 'onRefused failed', () => onRefused?.(refused))
     return answerWith(status)
   }
 
@@ -178,7 +178,7 @@ export class ReceiverCore<Payloads extends PayloadSchemas = NoPayloadSchemas> {
     if (isBlocked || !isDone) {
       const slow = { event: 'handler.slow', ...fields, ackTimeoutMs, durationMs }
       // Also without a logger, because the service may count a late answer as a failed callback.
-      const log = isBlocked ? this.#logRefusal : this.log
+      const log = isBlocked ? this.#logSparsely : this.log
       log('warn', slow, isBlocked ? blocked : 'Answered before the handlers were done; they continue')
     }
     return { answer: answerWith(204), stillRunning: isDone ? undefined : done }

@@ -28,7 +28,7 @@ export type NotificationHandler<
   Payloads extends PayloadSchemas = NoPayloadSchemas,
 > = (notification: Notification<Type, Payloads>, context: DeliveryContext<Payloads>) => unknown
 
-/** Logs that a handler is registered for a type that is not documented: misspelt, or one to subscribe to. */
+/** Logs that a handler is registered for a type that is not documented: perhaps misspelt, or the type of a subscription. */
 export function logUndocumentedType(type: string, log: Log): void {
   const documented: readonly string[] = Object.values(documentedNotificationTypes).flat()
   if (documented.includes(type)) return

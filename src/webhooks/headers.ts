@@ -12,7 +12,7 @@ export type HeadersLike =
       get(name: string): string | null
     }
 
-/** What was sent as a header: text, a list, or nothing. What was sent twice is mostly joined by a comma. */
+/** What was sent as a header: text, a list, or nothing. What was sent twice is usually joined by a comma. */
 export function sentHeader(headers: unknown, name: string): unknown {
   const lowerCase = name.toLowerCase()
   const read: Readonly<Record<string, unknown>> = Object(headers)
@@ -22,7 +22,7 @@ export function sentHeader(headers: unknown, name: string): unknown {
   return written && read[written]
 }
 
-/** The value of a header, by its name in any case, if it has exactly one, and that is text. */
+/** The value of a header, by its name in any case, if the header was sent once. */
 export function headerOf(headers: unknown, name: string): string | undefined {
   const sent = sentHeader(headers, name)
   const value: unknown = Array.isArray(sent) && sent.length === 1 ? sent[0] : sent

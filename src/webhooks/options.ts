@@ -85,7 +85,7 @@ interface OptionalOptions<Payloads extends PayloadSchemas> {
   readonly maxBodyBytes?: number | undefined
   /**
    * Gets the events of docs/observability.md, Receiver; never a secret. `false` turns logging off. Default: failures that
-   * no function gets are logged to `console.error`, refusals for each reason at most once a minute.
+   * no function gets are logged to `console.error`, refusals at most once a minute for each reason.
    */
   readonly logger?: Logger | false | undefined
 }
@@ -120,7 +120,7 @@ export function delaySchema() {
 
 export const defaults = { ackTimeoutMs: 2_000, maxBodyBytes: 2 ** 20 } as const
 
-/** Made with the first receiver, so that parsing alone does not cost it. */
+/** Made with each receiver, so that parsing alone does not pay for the schema. */
 export function optionsSchema() {
   return z
     .strictObject({

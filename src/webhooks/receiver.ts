@@ -31,7 +31,7 @@ export interface CallbackRequest {
 }
 
 /**
- * The words of the error about a type that is not known. With `${string}` no editor suggests them as a type.
+ * The words of the error about an unknown type. They end with `${string}`, so that no editor suggests them as a type.
  *
  * @inline
  */
@@ -125,7 +125,7 @@ export class DeliveryReceiver<Payloads extends PayloadSchemas = NoPayloadSchemas
    * ```
    */
   handle(request: CallbackRequest, ...others: never[]): Promise<CallbackAnswer> {
-    // A response, a context or the environment of a platform; thrown and not rejected, so that every framework reports it.
+    // A framework also passes a response or a context. The error is thrown, because not every framework reports a rejection.
     if (typeof others[0] === 'object') throw wrongAdapter('receiver.handle is no route')
     const { method, headers, body } = request
     return this.#core.receive(method, headers, () => ({ body })).then(({ answer }) => answer)

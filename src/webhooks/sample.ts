@@ -50,7 +50,7 @@ type GivenPayload<Type extends string, Payloads extends PayloadSchemas> = Type e
     : object
   : Partial<PayloadOf<Type, Payloads>>
 
-/** Where no fields are known, those that were given. */
+/** The payload of a sample: where no fields are known, it has the given ones. */
 type SamplePayload<Type extends string, Payloads extends PayloadSchemas, Given> = Type extends
   | keyof Payloads
   | TypeWithDocumentedPayload

@@ -71,7 +71,7 @@ type UndocumentedNotificationType = `<undocumented type: ${string}>`
 
 type TypeWithSchema<Payloads extends PayloadSchemas> = (keyof Payloads & string) | TypeWithDocumentedPayload
 
-/** None of {@link PayloadSchemas} itself, which may have a schema for any type. */
+/** The types that have a schema; `never` for {@link PayloadSchemas} itself, which may have a schema for any type. */
 type KnownKey<Payloads extends PayloadSchemas> = string extends keyof Payloads ? never : keyof Payloads
 
 /** A user's schema for a type replaces the documented one. */

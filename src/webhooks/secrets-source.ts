@@ -42,7 +42,7 @@ export function authenticatorOf(
 
 const noSecrets = configurationError('The function `secrets` returned no secrets')
 
-/** Why a function cannot be the option: it returns a promise. A throw or a missing value counts at the callback. */
+/** Why a function cannot be the option: it returns a promise. Here a throw or a missing value does not count. */
 export function sourceIssues(source: SecretsSource): readonly Issue[] {
   try {
     return promiseIssues(source({ header: () => undefined }))

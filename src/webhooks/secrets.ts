@@ -38,7 +38,7 @@ export type Authenticator = (
   headers: unknown,
 ) => { readonly status: 401; readonly reason: string; readonly header?: string } | undefined
 
-/** In constant time, over the length of the presented value. @param secrets - {@link secretsIssues} found nothing */
+/** Takes a time that depends only on the length of the presented value. @param secrets - {@link secretsIssues} found nothing */
 export function authenticator(secrets: Secrets): Authenticator {
   const wanted = Object.entries(secrets).map(([header, accepted]) => ({
     header,

@@ -25,7 +25,7 @@ export interface LambdaEvent {
 export interface LambdaAnswer {
   statusCode: number
   headers: Record<string, string>
-  /** The same headers, if the event had them so: some load balancers read no others. */
+  /** The same headers, if the event has `multiValueHeaders`: then some load balancers read no others. */
   multiValueHeaders?: Record<string, string[]>
   /** Empty. */
   body: string
@@ -57,7 +57,7 @@ export function toLambdaHandler(receiver: CallbackReceiver): (event: LambdaEvent
         `the event is not an HTTP request of API Gateway, a load balancer or a function URL (its keys: ${keys}): for a queue use parseDelivery (docs/deployment.md)`,
       )
     }
-    // A middleware may have parsed the body, and left the mark.
+    // A middleware may have parsed the body, and left `isBase64Encoded` as it was.
     const isEncoded = isBase64Encoded && typeof body === 'string' && body !== ''
     const readBody = () => ({ body: isEncoded ? bytesOfBase64(body) : (body ?? '') })
     const { answer } = await core.receive(method, headers ?? multiValueHeaders, readBody)

@@ -11,7 +11,7 @@ export interface NodeRequest {
   readonly httpVersionMajor?: number | undefined
   /** The result of an earlier body parser. */
   readonly body?: unknown
-  /** The body as it was before that. */
+  /** The body before it was parsed. */
   readonly rawBody?: unknown
   /** Whether the body was read to its end. */
   readonly readableEnded?: boolean | undefined

@@ -50,7 +50,7 @@ export async function handleNodeRequest(
     }
     // For other content types some body parsers set an empty object, and leave the stream unread.
     if (!request.readableDidRead && isEmpty(body)) return readNodeStream(request, core.maxBodyBytes)
-    // Adapters of serverless platforms put the bytes there, and no parser has answered anything.
+    // Bytes beside an unread stream come from an adapter of a serverless platform, and not from a parser.
     if (request.readableDidRead || !isBytes(body)) core.warnOfParser()
     if (body !== undefined) return { body }
     throw invalidDelivery(body, `was read before the receiver, and nothing is left of it: ${routeAdvice}`)
@@ -98,7 +98,7 @@ function readNodeStream(request: NodeRequest, maxBytes: number): Promise<ReadBod
       request.resume()
     }
     const breakOff = (problem: string, cause?: unknown) => {
-      // `close` comes after the end, too, where an error would cost half of a callback's time.
+      // `close` also comes after a whole body: to make an error then would take half of a callback's time.
       if (!isRead) stop({ body: body.bytes, failure: invalidDelivery(body.bytes, problem, cause) })
     }
     const timer = setTimeout(breakOff, bodyTimeoutMs, `did not arrive within ${bodyTimeoutMs} ms`)
@@ -107,7 +107,7 @@ function readNodeStream(request: NodeRequest, maxBytes: number): Promise<ReadBod
     if (request.readableEnded) end({ body: body.bytes })
     request.on('error', (error) => breakOff('broke off with the connection', error))
     request.on('close', () => breakOff('broke off with the connection'))
-    // Something that ran before may have paused it.
+    // Something that ran before may have paused the stream.
     request.resume()
   })
 }
