@@ -91,7 +91,7 @@ export class Configuration {
     if (isNew) this.users.markAllDue()
   }
 
-  /** Slow, so that a leaked store does not help to guess a token; so computed once per salt. */
+  /** Slow, so that a leaked store does not help to guess a token. Computed once per salt. */
   readonly #hashOf = pMemoize(async (salt: string) => {
     const { headers, parameters } = this.values
     const sorted = (each: AssociatedValues = {}) => Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))
@@ -104,5 +104,5 @@ export class Configuration {
 
 const newerMessage =
   'Another process, or another keeper with this `name`, has a newer configuration (types, callback URL, parameters or ' +
-  'headers): this one sends nothing more. Stop this process, or start it with the newer one: a restart with the old one ' +
-  'moves every user back. Give each roster a `name` of its own.'
+  'headers): this process sends nothing more. Stop it, or start it with the newer configuration: a restart with the old ' +
+  'configuration moves every user back. Give each roster a `name` of its own.'

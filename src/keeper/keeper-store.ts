@@ -11,7 +11,7 @@ import { delay, storeTimeoutMs, withPauses } from './timing.js'
 /** The store throws, hangs, or does not keep what is written. */
 export class StoreFailure extends Error {}
 
-/** Replaces a deleted value, because only `compareAndSet` can check the old one. Counts as missing. */
+/** Replaces a deleted value, because only `compareAndSet` compares the old value. Counts as missing. */
 export const goneMark = '"gone"'
 
 export class KeeperStore {
@@ -21,7 +21,7 @@ export class KeeperStore {
   isFailing = false
   #isTested = false
 
-  /** @param service - the records of another service are not believed; without it, all are */
+  /** @param service - a part of every key, so that the records of another service are not found */
   constructor(
     private readonly store: KeyValueStore,
     name: string,

@@ -15,7 +15,7 @@ const usersOfAnOutage = 3
 
 /** Stops everything that the keeper is doing. */
 export class StopSignal {
-  /** No request is sent after it. */
+  /** Once this is true, no request is sent. */
   isStopped = false
   /** Ends the requests in flight. */
   readonly requests = new AbortController()
@@ -88,7 +88,7 @@ export class Limiter {
   /** Waits for the next moment that the rate allows. */
   async #pace(stopSignal: StopSignal): Promise<void> {
     const leavesFrom = Math.max(now(), this.#nextFrom)
-    // The rate is of all processes together; an eighth less for each other one, because their requests may coincide.
+    // All processes share the rate. Each other process adds an eighth to the spacing, because requests may coincide.
     const sharers = this.processes.sharers.length
     const spacingMs = (1_000 / this.options.maxRequestsPerSecond) * (sharers + (sharers - 1) / 8)
     if (!stopSignal.isStopped) this.#nextFrom = leavesFrom + spacingMs

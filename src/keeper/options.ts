@@ -128,7 +128,7 @@ const optionsSchema = z.lazy(() =>
     })
     .check(validateAssociatedValues)
     .check(({ value: { callbackUrl, client }, issues }) => {
-      // The address and the tenant, as `NotificationClient` has them.
+      // `service` is the address, a space and the tenant.
       const [address] = String(Object(client).service ?? '').split(' ')
       const message = loopbackCallbackProblem(callbackUrl, address)
       if (message !== undefined)

@@ -44,7 +44,7 @@ export class Queue {
   readonly #sweeps = new Set<Sweep>()
   /** How many users are reconciled now. */
   #inFlight = 0
-  /** The users who were due when it was last collected. The next one stands last. */
+  /** The users who were due when the batch was last collected. The next user stands last. */
   #batch: User[] = []
   #isWatching = false
   #stopSignal = new StopSignal()
@@ -125,7 +125,7 @@ export class Queue {
     }
     sweep.begin(users.all.values())
     users.markAllDue(sweep.provenSince)
-    // To mark and to collect all users are long work each.
+    // A pause between two long steps: to mark and to collect all users.
     await delay(0)
     if (stopSignal.isStopped) sweep.noteObstacle(limiter.obstacle(stopSignal))
     else this.#advance()
@@ -224,7 +224,7 @@ export class Queue {
     return work.finally(() => this.#working.delete(work))
   }
 
-  /** Users without a subscription are next, then those whom this process is first for. */
+  /** Users without a subscription come first; among equals, those for whom this process is first. */
   #collect(): void {
     const ranks: User[][] = [[], [], [], []]
     for (const user of this.users.all.values()) {

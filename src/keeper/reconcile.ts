@@ -32,7 +32,7 @@ export interface Ending {
   readonly kind: Conclusion | Failure['kind'] | Obstacle['kind']
   /** Why the user is not in the wanted state. */
   readonly error?: unknown
-  /** When the user is due again. Default: a backoff decides, for which the service may have named the wait. */
+  /** After which wait the user is due again. Default: a backoff, or the wait that the service named. */
   readonly againMs?: number
   readonly retryAfterMs?: number | undefined
 }
@@ -46,7 +46,7 @@ export interface Outcome {
 }
 
 export class Reconciliation {
-  /** Proofs since then are enough. */
+  /** A proof since this time is enough. */
   readonly #provenSince: number
   /** The record as it is now, without a claim. What the store holds, with a claim, is `user.record`. */
   #record: UserRecord
@@ -80,7 +80,7 @@ export class Reconciliation {
     const user = this.user
     const ending = await this.#proceed().catch((error: unknown) => this.#endingOf(error))
     this.routes.end(user.username)
-    // No other process is to wait for a request that was not sent. If that fails, the claim becomes stale.
+    // Removes a claim without a request, so that no other process waits for it. If the write fails, the claim becomes stale.
     if (this.#isClaimUnused && user.record?.claim !== undefined)
       await this.users.write(user, this.#record).catch(() => {})
     return { ending, isCreated: this.#isCreated, gaps: this.#gaps }
@@ -113,7 +113,7 @@ export class Reconciliation {
         error: new Error(claimedMessage),
       }
     const known = absorb(assumeEffect(read ?? user.removed ?? this.#record), user.delivery)
-    // The id of two users is used for neither, and proves neither.
+    // An id that two users have is used for neither, and proves neither subscription.
     const isShared = known.id !== undefined && users.byId.get(known.id) !== user
     this.#record = isShared ? { ...known, id: undefined, idUnsure: true, provenAt: undefined } : known
     for (let requests = 0; requests < maxRequests; requests++) {

@@ -41,9 +41,9 @@ export class Reporter {
   }
 
   /** Calls a function of the user: its errors must not stop the keeper. */
-  call(listener: 'onGap' | 'onProblem' | 'onProgress', call: () => unknown, about: object = {}): void {
+  call(listener: 'onGap' | 'onProblem' | 'onProgress', run: () => unknown, about: object = {}): void {
     const failure = { event: 'listener.failed', listener, ...about }
-    void callLogged(this.#consoleLog, failure, 'A listener failed', call)
+    void callLogged(this.#consoleLog, failure, 'A listener failed', run)
   }
 }
 
@@ -56,7 +56,7 @@ export function reasonOf(error: unknown): string {
 }
 
 interface OpenProblem extends Omit<KeeperProblem, 'usernames' | 'resolved'> {
-  /** Each with the reason, if they differ. Empty: the problem concerns all users. */
+  /** Each user, with the reason if users have different ones. Empty: the problem concerns all users. */
   readonly usernames: Map<string, string>
   /** The number of users at the last report. */
   reportedUsers: number

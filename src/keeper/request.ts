@@ -112,7 +112,7 @@ function failureKindOf(error: unknown): Failure['kind'] {
   return isBusy(error.status) || isServerError(error.status) ? 'unavailable' : 'refused'
 }
 
-/** Which of the routes that the interface leaves open work, as far as this process knows: update and unsubscribe. */
+/** Which routes work, as far as this process knows: those to update and unsubscribe, which the interface leaves open. */
 export class KnownRoutes {
   readonly #confirmed = new Set<RouteName>()
   /** Wrong routes, and when each may be tried again. */
@@ -131,7 +131,7 @@ export class KnownRoutes {
   /** Whether the route may be tried: it is not known to be wrong, or was not tried for a while. */
   mayTry(route: RouteName, isIdKnown = true): boolean {
     const againFrom = this.#wrong.get(route)
-    // To learn an unknown id, the subscription would be replaced, and then the route may still be wrong.
+    // With an unknown id the subscription would have to be replaced first, for a route that may still be wrong.
     return againFrom === undefined || (isIdKnown && now() >= againFrom)
   }
 

@@ -124,8 +124,9 @@ export class RosterReader {
     this.#sizes = this.#sizes.filter(({ since }) => now() - since < day)
     const largest = Math.max(keptCount, ...this.#sizes.map(({ size }) => size))
     const shrunkBy = Math.max(lackingCount, largest - listed.size)
-    const isSmall = lackingCount === 0 || largest <= unguardedUsers || shrunkBy <= maxRemovedShare * largest
-    if (listed.size > 0 && isSmall) {
+    const isLossAllowed =
+      lackingCount === 0 || largest <= unguardedUsers || shrunkBy <= maxRemovedShare * largest
+    if (listed.size > 0 && isLossAllowed) {
       this.#sizes.push({ since: now(), size: listed.size })
       this.problems.resolve('ROSTER')
       return true

@@ -82,7 +82,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
 
   /**
    * Reconciles every user once, at full rate. Afterwards every user of the roster is subscribed, except the users in
-   * `failed` of the report, which cause no rejection. `problems` has a roster that could not be read. Calls at the same
+   * `failed` of the report, which cause no rejection. A roster that cannot be read is in `problems`. Calls at the same
    * time share their requests. A sweep waits a minute for a service or a store that is down, and 130 seconds for users
    * of a crashed process.
    *
@@ -115,7 +115,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
   /** What the keeper knows, from memory (docs/keeper.md, Readiness and alerts). */
   status(): KeeperStatus {
     const counts = { active: 0, unproven: 0, conflict: 0, failing: 0 }
-    // A user without a proof makes it NaN.
+    // A user without a proof makes the result NaN.
     let oldestProofAt = Number.POSITIVE_INFINITY
     for (const { state, lastProvenAt = Number.NaN } of this.subscriptions()) {
       counts[state]++

@@ -18,7 +18,7 @@ export class Sweep {
   #end: () => void = () => {}
 
   /**
-   * @param provenSince - proofs since then are enough
+   * @param provenSince - a proof since this time is enough
    * @param wantsNone - whether every user is to be removed
    */
   constructor(

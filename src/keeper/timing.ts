@@ -16,7 +16,7 @@ export const jitter = 1 / 15
 export const claimStaleMs = 2 * minute
 /** How often the configuration is read. The roster is read at most this often after another process has removed a user. */
 export const lookMs = 30_000
-/** A delivery may be the late third failure: it proves the subscription at its arrival time minus this. */
+/** A delivery proves only that the subscription existed this long before: a late delivery may be the third failure. */
 export const deliveryLagMs = 1 * minute
 /** The wait after an unreadable answer to a create, or for a wrong route. */
 export const brokenAnswerMs = 15 * minute

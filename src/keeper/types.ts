@@ -7,7 +7,7 @@ export interface KeeperGap {
   readonly subscriptionId: number
   /** When the last proof of the earlier subscription was sent, in milliseconds since 1970; `undefined` if unknown. */
   readonly lastProvenAt: number | undefined
-  /** When the answer arrived that a subscription exists again, in milliseconds since 1970. */
+  /** When the answer with the new id arrived, in milliseconds since 1970. */
   readonly restoredAt: number
   /**
    * `ended`: the service had ended the subscription. `replaced`: an answer or the store was lost, and the subscription

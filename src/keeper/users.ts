@@ -17,7 +17,7 @@ export class Collision extends Error {}
 const ignoredForMs = 1_000
 /** An unknown subscription is forgotten after this time without a delivery. */
 const unknownMemoryMs = 60 * minute
-/** The most unknown ids that are remembered: more ids are forged. */
+/** The most unknown ids that are remembered: more could only be forged. */
 const maxUnknown = 1_000
 
 class KnownUser {
@@ -45,7 +45,7 @@ class KnownUser {
   /** When the next reconciliation is due: by the schedule, or at once for a sweep, a delivery, or a change elsewhere. */
   dueFrom = longAgo
   isInFlight = false
-  /** Failures in a row, and how many refusals of the service are the last of them. */
+  /** Failures in a row, and how many of the last ones in a row were refusals of the service. */
   failures = 0
   refusals = 0
 
@@ -71,7 +71,7 @@ export class Users {
   /** Deliveries of unknown subscriptions. */
   readonly #unknown = new Map<number, { firstSince: number; lastSince: number }>()
 
-  /** Proofs since then are enough for every user. */
+  /** A proof since this time is enough for every user. */
   provenSince = longAgo
   /** Whether another process has removed a user, or records were lost: the roster is to be read soon. */
   isRosterOld = false
@@ -92,7 +92,7 @@ export class Users {
     user.dueFrom = Math.min(user.dueFrom, now())
   }
 
-  /** @param provenSince - users without a proof since then are proven again */
+  /** @param provenSince - users without a proof since this time are proven again */
   markAllDue(provenSince = longAgo): void {
     this.provenSince = Math.max(this.provenSince, provenSince)
     for (const user of this.#all.values()) this.markDue(user)
@@ -135,7 +135,7 @@ export class Users {
     return this.store.read(keyOf(username), recordSchema, (record) => record.username === username)
   }
 
-  /** Reads the record; writes it back if the store has lost it, and not on purpose. @throws StoreFailure, Collision */
+  /** Reads the record; writes it back if the store has lost it. What was removed stays removed. @throws StoreFailure, Collision */
   async read(user: KnownUser): Promise<UserRecord | undefined> {
     const known = user.record
     const { text, value } = await this.#get(user.username)
@@ -147,7 +147,7 @@ export class Users {
       if (isOlder) this.problems.reportOnce('STORE', lossMessage, 'loss')
       if (isNew) this.#takeIn(user, isOlder ? { ...value, idUnsure: true } : value)
     } else if (known === undefined || text === goneMark || !user.isWanted) {
-      // There is none, or it was removed on purpose, and its name with it, perhaps after this process has read the index.
+      // There was no record, or a process has removed it and its name, perhaps after this process has read the index.
       if (text === goneMark) user.isIndexed = false
       if (known !== undefined) {
         user.removed = { ...known, id: undefined, idUnsure: undefined, claim: undefined, endedByUs: true }
@@ -155,12 +155,12 @@ export class Users {
         if (user.isWanted) this.isRosterOld = true
       }
     } else {
-      // The store has lost it.
+      // The store has lost the record.
       user.provenId = undefined
       await this.write(user, known)
       if (text !== undefined) return user.record
       this.problems.reportOnce('STORE', lossMessage, 'loss')
-      // Others may be missing, too.
+      // Other records may be missing, too.
       this.isRosterOld = true
       this.markAllDue()
     }
@@ -201,7 +201,7 @@ export class Users {
     user.unchangedSince = user.readSince = now()
   }
 
-  /** Takes over the record of another process. The time of its proof is believed, back to the last look at the record. */
+  /** Takes over the record of another process. A new proof counts from the last look at the record on, at the earliest. */
   #takeIn(user: KnownUser, record: UserRecord | undefined): void {
     const known = user.record
     this.#track(user, record)
@@ -223,14 +223,14 @@ export class Users {
     const other = this.#byId.get(id)
     if (!this.#byId.has(id) || other === user) this.#byId.set(id, user)
     else {
-      // A service that was reset gives its ids anew: the id is of the user who got it last.
+      // A service that was reset gives its ids anew: the id belongs to the user who got it last.
       const owner = [user, other].find((each) => each?.provenId === id)
       this.#byId.set(id, owner)
       for (const each of [user, other]) if (each) this.markDue(each)
     }
   }
 
-  /** Records the proof of a request that was sent then. */
+  /** Records the proof by a request. @param sentSince - when the request was sent */
   noteProof(user: KnownUser, sentSince: number, id: number | undefined): void {
     this.#noteProofTime(user, sentSince)
     user.proofs = id === undefined ? user.proofs + 1 : 1
@@ -262,8 +262,8 @@ export class Users {
 
   /** Reports unknown subscriptions. @param areRecordsRead - while they are not, every new subscription is unknown */
   reportStrays(areRecordsRead: boolean): void {
-    // Every record was read in this time: another process may have made the subscription. Late deliveries of a subscription
-    // that was replaced end sooner.
+    // In this time every record is read, also that of a subscription which another process made. Late deliveries of a
+    // replaced subscription end sooner.
     const patienceMs = this.options.sweepIntervalMs * (1 + jitter)
     for (const [id, unknown] of this.#unknown) {
       if (!areRecordsRead) unknown.firstSince = now()
@@ -283,9 +283,9 @@ export class Users {
    */
   #noteProofTime(user: KnownUser, since: number, spread = jitter): void {
     if (since <= user.proofSince) return
-    const later = spread && (this.processes.isFirstFor(user.username) ? -spread : spread) * Math.random()
+    const shift = spread && (this.processes.isFirstFor(user.username) ? -spread : spread) * Math.random()
     user.proofSince = since
-    user.proofDueFrom = since + this.options.sweepIntervalMs * (1 + later)
+    user.proofDueFrom = since + this.options.sweepIntervalMs * (1 + shift)
   }
 }
 

@@ -58,7 +58,7 @@ function applyCreate(record: UserRecord, answered: AnsweredCreate): Applied {
     case 'created':
       return applyCreated(record, answered, reply.id)
     case 'unreadable': {
-      // What may have been created before may have ended before this request.
+      // An earlier create may have taken effect, and its subscription may have ended before this request.
       const provenAt = record.provenAt ?? (record.idUnsure ? undefined : answered.sentAt)
       const tried = { ...withReplacementCounted(record, answered), id: undefined, spec: request.spec }
       return { record: { ...tried, idUnsure: true, provenAt }, findings: withTaken(answered) }
@@ -110,7 +110,7 @@ function applyConflict(record: UserRecord, answered: AnsweredCreate): Applied {
     }
   if (record.id === undefined || record.idUnsure) return { record, findings: found }
   const { inconclusive, isRefused, seemsEnded } = findings
-  // The gap of a spec that is no longer wanted begins with the last proof before.
+  // A subscription with an old spec is to be ended: its proof does not count, and the gap begins with the proof before.
   const provenAt = request.spec === facts.spec ? { provenAt: sentAt } : {}
   const exists = {
     record: { ...record, endedByUs: undefined, ...provenAt },
@@ -133,21 +133,21 @@ function applyCreated(before: UserRecord, answered: AnsweredCreate, id: number):
   const { provenAt, restoredCount, restores, username } = record
   const given = { id, spec: request.spec, names: facts.names, generation: facts.generation, provenAt: sentAt }
   const made = { ...record, ...cleared, ...given }
-  const shown = {
+  const common = {
     findings: { isIdNew: true, inconclusive },
     ...(seemsEnded && { confirms: 'unsubscribe' as const }),
   }
-  // The gap of a user who comes back begins with the last proof before.
-  if (!facts.isWanted) return { ...shown, record: { ...made, provenAt } }
+  // Created only to be ended: if the user comes back, the gap begins with the proof before.
+  if (!facts.isWanted) return { ...common, record: { ...made, provenAt } }
   const isFirst = provenAt === undefined && !record.idUnsure && request.kind === 'create'
-  if (isFirst) return { ...shown, record: made, proven: 'id', isCreated: true }
+  if (isFirst) return { ...common, record: made, proven: 'id', isCreated: true }
   const cause = causeOf(record, answered)
   const lastProvenAt = provenAt !== undefined && provenAt <= answeredAt ? provenAt : undefined
   const gap = { username, subscriptionId: id, lastProvenAt, restoredAt: answeredAt, cause }
   const counted = { ...made, restoredCount: nextCount(restoredCount) }
   const restored =
     cause === 'ended' ? { ...counted, restores: nextCount(restores), restoredAt: answeredAt } : counted
-  return { ...shown, record: restored, proven: 'id', gap }
+  return { ...common, record: restored, proven: 'id', gap }
 }
 
 function causeOf(record: UserRecord, { request, facts }: AnsweredCreate): KeeperGap['cause'] {

@@ -74,7 +74,7 @@ export function decide(record: UserRecord, findings: Findings, facts: Facts): De
   }
 
   const isInconclusive = findings.inconclusive !== undefined
-  // After such a request only an id that the service gave just now is worth an update: a 404 for it shows a wrong route.
+  // After an inconclusive request only an id that the service gave just now is worth an update: a 404 shows a wrong route.
   const mayUpdate = facts.mayUpdate && (!isInconclusive || findings.isIdNew)
   const update = { kind: 'update', id } as const
   if (hasFormerNames(record, facts)) return recreate
@@ -100,7 +100,7 @@ function end(record: UserRecord, { inconclusive, isIdNew, seemsEnded }: Findings
   return { kind: 'unsubscribe', id }
 }
 
-/** Whether there may be a subscription of this keeper, and not only one that must not be replaced. */
+/** Whether there may be a subscription that this keeper may end. */
 function mayBeOurs(record: UserRecord, facts: Facts): boolean {
   return record.id !== undefined || (record.idUnsure === true && mayReplace(record, facts))
 }

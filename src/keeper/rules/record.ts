@@ -8,7 +8,7 @@ import { deliveryLagMs, restoreWaitMs } from '../timing.js'
 
 const maxCount = 2 ** 48
 export const countSchema = z.int().min(0).max(maxCount)
-/** The next count; the last one stays, so that what is written can be read. */
+/** The next count; the highest stays, so that what is written can be read. */
 export const nextCount = (count: number) => Math.min(maxCount, count + 1)
 const stampSchema = z.number().optional()
 const flagSchema = z.literal(true).optional()
