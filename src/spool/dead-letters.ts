@@ -53,7 +53,7 @@ export class DeadLetters {
     if (fields.kind !== 'invalid') this.keptBytes += diskBytesOf(fields.size)
   }
 
-  /** Keeps a letter. That of a kept delivery has its JSON text, and is never dropped. @throws `SpoolError` */
+  /** Keeps a letter. The letter of a kept delivery has the delivery's JSON text, and is never dropped. @throws `SpoolError` */
   async add(kind: FileFields['kind'], entry: EntryFields, details: LetterDetails): Promise<void> {
     const { id, receivedAt } = entry
     const text = lineOf(id, entry) + lineOf(id, { id: id + 1, receivedAt, text: JSON.stringify(details) })
@@ -86,7 +86,7 @@ export class DeadLetters {
     const name = nameOf(fields)
     const { letter, damagedAt } = letterIn(await this.folder.read(name), fields)
     if (letter !== undefined) return letter
-    // Not if it was discarded meanwhile.
+    // A letter that was discarded meanwhile is not damaged.
     const isDamaged = await this.remove(id, () => this.folder.keepDamaged(name))
     if (isDamaged) this.folder.reports.damaged(name, damagedAt)
     return undefined

@@ -97,7 +97,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
     const mayRepeat = this.#repetitions < Math.max(1, Math.floor(this.#concurrency / 2))
     const takeFailed = async () => (mayRepeat ? this.store.takeFailed() : undefined)
     const takeNew = () => this.store.takeNew()
-    // In turns in an outage: what has never failed may always fail once, and what has failed may always fail again.
+    // In an outage new and failed deliveries take turns: either kind alone may fail for a reason of its own.
     const isNewFirst = isOutage && this.#wasRepetition
     const [first, second] = isNewFirst ? [takeNew, takeFailed] : [takeFailed, takeNew]
     const entry = (await first()) ?? (await second())

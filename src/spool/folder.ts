@@ -18,7 +18,7 @@ export async function prepareFolder(folder: string, files: SpoolFiles): Promise<
     invalidPath(folder, `belongs to another user (${uid}, and this process runs as ${ownUid}): ${advice}`)
   }
   if (process.platform === 'win32' || (mode & 0o077) === 0) return
-  // Kubernetes opens it to a group at each mount (`fsGroup`). The spool closes its own folder, and no other.
+  // Kubernetes opens the folder to a group at each mount (`fsGroup`). The spool closes its own folder, and no other.
   const isForeign = (name: string) => name !== 'lost+found' && parseName(name) === 'unknown'
   const foreign = (await fs.readdir(folder)).find(isForeign)
   const problem = `is open to other users (mode 0${(mode & 0o777).toString(8)})`
@@ -117,7 +117,7 @@ export function failDisk(cause: unknown): never {
   )
 }
 
-/** For `catch`: if another program removed the file, this is the result; otherwise as {@link failDisk}. */
+/** For `catch`: gives `result` if another program removed the file; otherwise as {@link failDisk}. */
 export function ifGone<Result>(result: Result): (cause: unknown) => Result {
   return (cause) => (Object(cause).code === 'ENOENT' ? result : failDisk(cause))
 }

@@ -4,17 +4,17 @@
  */
 import { crc32 } from 'node:zlib'
 
-/** A file of deliveries gets more (`open`) or no more (`closed`; cleaners would delete a `.log`). The others are dead letters. */
+/** A file of deliveries gets more (`open`) or no more (`closed`, not `log`: cleaners delete those). The others are dead letters. */
 const kinds = ['open', 'closed', 'invalid', 'stuck', 'unreadable'] as const
 
 export interface FileFields {
   readonly kind: (typeof kinds)[number]
   readonly id: number
-  /** The highest id in it. */
+  /** The highest id in the file. */
   readonly lastId: number
-  /** How many entries waited when it got its name. Only version 0.5 reads this, and `oldestAt`: after a rollback. */
+  /** How many entries waited when the file got its name. Only version 0.5, after a rollback, reads this and `oldestAt`. */
   readonly count: number
-  /** Its size when it got its name, in bytes. */
+  /** The size of the file when it got its name, in bytes. */
   readonly size: number
   /** When the oldest entry that waited was received, in milliseconds since 1970. */
   readonly oldestAt: number
@@ -64,8 +64,8 @@ const newState = stateOf(notAttempted)
 const stateBytes = newState.length
 const doneState = '-'.repeat(stateBytes)
 
-/** Where the sum and the fields begin in a line: there is a space after state and sum. */
-const sumAt = stateBytes + 1
+/** Where checksum and fields begin in a line: there is a space after state and checksum. */
+const checksumAt = stateBytes + 1
 const fieldsAt = stateBytes + ' 12345678 '.length
 
 /** The disk space of a file, in bytes. */
@@ -79,7 +79,7 @@ export const lockPattern = /^[0-9a-f]{12}-(\d{1,4})\.lock(\.new)?$/
 /** The name of a file. Names sort by id. */
 export function nameOf({ kind, id, lastId, count, size, oldestAt }: FileFields): string {
   const head = [digits(id, 16), digits(lastId, 16), count, size, oldestAt].join('-')
-  return `${head}-${sumOf(`${head}.${kind}`)}.${kind}`
+  return `${head}-${checksumOf(`${head}.${kind}`)}.${kind}`
 }
 
 /** The fields of a name; `unfinished` if nothing in the file was acknowledged; `other` for a lock or a damaged file. */
@@ -94,12 +94,12 @@ export function parseName(name: string): FileFields | 'unfinished' | 'other' | '
   return lockPattern.test(name) || name.endsWith('.damaged') ? 'other' : 'unknown'
 }
 
-/** `+`, the numbers, and their sum; dashes for an entry that is done. */
+/** `+`, the numbers, and their checksum; dashes for an entry that is done. */
 export function stateOf({ attempts, dueAt, reportedAt, crashes }: EntryState, isDone = false): string {
   if (isDone) return doneState
   const [due, reported] = [dueAt, reportedAt].map((time) => digits(Math.min(time, maxStateTime), 13))
   const head = `+${digits(Math.min(attempts, 99_999), 5)} ${due} ${reported} ${crashes}`
-  return `${head} ${sumOf(head)}`
+  return `${head} ${checksumOf(head)}`
 }
 
 /** A state that is not exactly as {@link stateOf} makes it is damaged, and counts as not attempted. */
@@ -110,10 +110,10 @@ function parseState(state: string): EntryState | undefined {
   return stateOf(parsed) === state ? parsed : undefined
 }
 
-/** The line of an entry. The sum also covers the file's id: a line of another file is damage. */
+/** The line of an entry. The checksum also covers the file's id: a line of another file is damage. */
 export function lineOf(fileId: number, entry: EntryFields, state = notAttempted): string {
   const fields = `${entry.id} ${entry.receivedAt} ${entry.traceparent ?? '-'} ${entry.text}`
-  return `\n${stateOf(state)} ${sumOf(fields, fileId)} ${fields}\n`
+  return `\n${stateOf(state)} ${checksumOf(fields, fileId)} ${fields}\n`
 }
 
 /** The fields of a line without its line breaks; `undefined` if the line is damaged. */
@@ -129,11 +129,11 @@ export function fieldsIn(line: Buffer, fileId: number): EntryFields | undefined 
   }
 }
 
-/** Whether the sum of a line is right. */
+/** Whether the checksum of a line is right. */
 function isWhole(line: Buffer, fileId: number): boolean {
-  const [sum, next] = numberAt(line, sumAt, 16)
-  const isInPlace = line[sumAt - 1] === space && next === fieldsAt
-  return isInPlace && crc32(line.subarray(fieldsAt), fileId % 2 ** 32) === sum
+  const [checksum, next] = numberAt(line, checksumAt, 16)
+  const isInPlace = line[checksumAt - 1] === space && next === fieldsAt
+  return isInPlace && crc32(line.subarray(fieldsAt), fileId % 2 ** 32) === checksum
 }
 
 /**
@@ -159,7 +159,7 @@ export function placesIn(bytes: Buffer, fileId: number, size?: number) {
     const isDone = stateText === doneState
     const state = isDone ? undefined : parseState(stateText)
     const [id, at] = numberAt(line, fieldsAt)
-    // The sum of a finished entry counts, too: a damaged line break would hide the next entry behind it.
+    // The checksum of a finished entry counts, too: a damaged line break would hide the next entry behind it.
     // A repeated line comes from a disk that confused its blocks.
     const isNew = isWhole(line, fileId) && (isDone || !seen.has(id))
     if (!isNew || !isInPlace || !(isDone || state)) damagedAt.push(start)
@@ -173,7 +173,7 @@ export function placesIn(bytes: Buffer, fileId: number, size?: number) {
   return { places, damagedAt }
 }
 
-/** The number at a place, and where the next field begins. A quarter of the time of a regular expression. */
+/** The number at a place, and where the next field begins. Takes a quarter of the time of a regular expression. */
 function numberAt(line: Buffer, from: number, radix = 10): [value: number, next: number] {
   let value = 0
   let at = from
@@ -184,9 +184,9 @@ function numberAt(line: Buffer, from: number, radix = 10): [value: number, next:
   return [value, at + 1]
 }
 
-function sumOf(data: string | Uint8Array, seed = 0): string {
-  const sum = crc32(data, seed % 2 ** 32)
-  return sum.toString(16).padStart(8, '0')
+function checksumOf(data: string | Uint8Array, seed = 0): string {
+  const checksum = crc32(data, seed % 2 ** 32)
+  return checksum.toString(16).padStart(8, '0')
 }
 
 function digits(value: number, count: number): string {

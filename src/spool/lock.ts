@@ -21,7 +21,7 @@ const maxSocketNameBytes = 103
 export type Lock = Awaited<ReturnType<typeof lockFolder>>
 
 /**
- * Resolves with the lock, and with how many deliveries a process may have had in flight that ended without release.
+ * Resolves with the lock, and with how many deliveries may have been in flight in a process that ended without a release.
  *
  * @param concurrency - how many this process may have in flight
  * @throws `ConfigurationError` if the folder is open already, in this process or in another one

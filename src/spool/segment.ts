@@ -19,7 +19,7 @@ const nothingRead: { readonly from: number; readonly bytes: Buffer } = { from: 0
 export class Segment {
   readonly id: number
   name: string
-  /** The highest id in it. */
+  /** The highest id in the segment. */
   lastId: number
   /** The bytes that are synced; what a failed write left behind them does not count. */
   size: number
@@ -110,7 +110,7 @@ export class Segment {
     return failed
   }
 
-  /** Resolves with whether it may get more. Empties the file if nothing in it waits. */
+  /** Resolves with whether the segment may get more entries. Empties the file if nothing in it waits. */
   async makeRoom(): Promise<boolean> {
     if (!this.isOpen || this.size >= segmentBytes) return false
     if (this.count > 0 || this.size === 0) return true
@@ -237,7 +237,7 @@ export class Segment {
       return await use(await this.#file)
     } finally {
       this.#uses -= 1
-      // 10 ms later, because the next group of states comes soon: draining took half as long again.
+      // 10 ms later, because the next group of states comes soon. Otherwise draining takes half as long again.
       if (!this.isOpen) setTimeout(() => this.#uses === 0 && void this.close(), 10)
     }
   }

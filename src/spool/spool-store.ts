@@ -1,5 +1,5 @@
 /**
- * The waiting deliveries: a log of segments, of which one is open and gets the new ones. A delivery stays in its segment until
+ * The waiting deliveries: a log of segments. New deliveries go to the open segment, and each stays in its segment until
  * it is done. Memory holds the place of everything that waits, and the texts of what is next or in flight.
  */
 import * as fs from 'node:fs/promises'
@@ -263,13 +263,13 @@ export class SpoolStore {
     }
   }
 
-  /** Delays a failed entry. From its second failure on, it leaves a segment of which most is done, whose file can then go. */
+  /** Delays a failed entry. From its second failure on, moves the entry out of a segment of which most is done. */
   async postpone(entry: Entry): Promise<void> {
     const isMovable = entry.attempts > 0 && entry.segment.isMostlyDone
     entry.attempts += 1
     entry.dueAt = this.now() + backoffMs(entry.attempts, backoff)
     if (isMovable) {
-      // On a full disk it stays.
+      // On a full disk the entry stays.
       const failure: unknown = await this.#append(entry, entry.length).catch((error) => error)
       if (failure === undefined) return this.remove(entry)
     }
@@ -300,7 +300,7 @@ export class SpoolStore {
     if (letter === undefined) return false
     parse(letter.body)
     const text = jsonOf(contentOf(letter.body))
-    // With a new id: a delivery with the id of a letter is one that became it.
+    // With a new id, because a delivery that has the id of a letter counts as the one that became the letter.
     return this.letters.remove(id, () => this.#addNew(text, letter.receivedAt, letter.traceparent))
   }
 
