@@ -76,7 +76,10 @@ export class Deadline {
         abandon?.()
       }
       this.setWaiting({ phase, timeoutReason, abandon: leave })
-      promise.finally(() => this.setWaiting(undefined)).then(resolve, reject)
+      const end = () => this.setWaiting(undefined)
+      // Not `finally`, which takes 4 % of a create's own time.
+      promise.then(end, end)
+      promise.then(resolve, reject)
     })
   }
 
