@@ -16,7 +16,7 @@ export interface RecordedAnswer {
 
 /** A request that arrived, with credentials and tokens as they were sent, and how it ended. Nothing is redacted. */
 export interface RecordedRequest extends RecordedAnswer {
-  /** Counts requests, and callbacks, from 1. What came before the first of the list was dropped. */
+  /** The number of this request, or of this callback, from 1. The list has only the newest. */
   readonly id: number
   /** When it began, in milliseconds since 1970. */
   readonly startedAt: number

@@ -24,7 +24,7 @@ export interface CallbackResult extends Pick<RecordedCallback, 'subscriptionId' 
 }
 
 /** Callbacks in flight to one receiver: the others of a burst wait here instead of flooding it. */
-const inFlight = 64
+const maxInFlight = 64
 
 type HeaderValues = Readonly<Record<string, string>>
 type Sent = Pick<RecordedCallback, 'headers' | 'body'>
@@ -44,7 +44,7 @@ export class Callbacks {
     this.#timeoutMs = options.callbackTimeoutMs
     // Made once: reading the public authorities' certificates for every connection would take longer than TLS.
     const secureContext = createSecureContext({ ca: [...rootCertificates, ...ca] })
-    this.#agent = new Agent({ connections: inFlight, connect: { secureContext } })
+    this.#agent = new Agent({ connections: maxInFlight, connect: { secureContext } })
   }
 
   /**
@@ -80,7 +80,7 @@ export class Callbacks {
     const { store, faults, activity } = this.#parts
     const { subscriptionId, callbackUrl } = about
     const { origin } = new URL(callbackUrl)
-    const queue = this.#queues.get(origin) ?? pLimit(inFlight)
+    const queue = this.#queues.get(origin) ?? pLimit(maxInFlight)
     this.#queues.set(origin, queue)
     return queue(async () => {
       const subscription = store.get(subscriptionId)
@@ -143,7 +143,7 @@ function answered(status: number, source: string): Attempt {
   return isSuccess(status) ? { status } : { status, error: new Error(`${source} with status ${status}`) }
 }
 
-/** Node.js gives an error without a message where every address of a host refused: then the messages of each. */
+/** If every address of a host refused, the error of Node.js has no message: then it gets the messages of all addresses. */
 function withMessage(error: unknown, callbackUrl: string): Error {
   if (!(error instanceof Error)) return new Error(String(error))
   if (Object(error).code === 'ERR_SSL_WRONG_VERSION_NUMBER') {

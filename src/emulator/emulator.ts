@@ -151,7 +151,7 @@ export class Emulator {
     signal.throwIfAborted()
     const { pathname, search } = new URL(url)
     const sent = { method, target: pathname + search, headers, body: body ?? [], signal }
-    // Keeps both: once a Request is collected, its signal no longer follows the signal of the caller.
+    // Keeps both in memory: after a Request is garbage, its signal no longer follows the signal of the caller.
     return this.#service.handle(sent).finally(() => [input, request])
   }
 
@@ -190,9 +190,9 @@ export class Emulator {
   }
 
   /**
-   * Calls the listener for each such event from now on, until the returned function is called: right after the event
-   * and before the answer is sent; for `request` and `callback` when they have ended. Errors of a listener are logged
-   * to `console.error`, and change nothing.
+   * Calls the listener for each such event from now on, until the returned function is called: for a `request` or a
+   * `callback` when it has ended, for the others before the answer is sent. Errors of a listener are logged to
+   * `console.error`, and change nothing.
    *
    * @example
    * ```ts

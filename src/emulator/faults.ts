@@ -49,7 +49,7 @@ export type CallbackFault =
   | Extract<Fault, { reset: string } | { delayMs: number }>
 
 /** What can fail, in words. */
-export const requests: Readonly<Record<string, string>> = {
+export const faultTargets: Readonly<Record<string, string>> = {
   callback: 'callback',
   ...Object.fromEntries(Object.keys(endpoints).map((operation) => [operation, `${operation} request`])),
 }
@@ -135,7 +135,7 @@ function schemaFor(operation: unknown, fault: unknown) {
   const requestKinds = operation === 'unsubscribe' ? withoutBody : kinds
   const possible = isCallback ? { ...withoutBody, status: callbackStatus } : requestKinds
   return z.strictObject({
-    operation: z.enum(Object.keys(requests), `must be one of ${Object.keys(requests).join(', ')}`),
+    operation: z.enum(Object.keys(faultTargets), `must be one of ${Object.keys(faultTargets).join(', ')}`),
     fault: kindOf(fault, possible),
     times,
     subscriptionId: isCallback ? z.int().min(1).optional() : z.undefined('is for callbacks only').optional(),
@@ -158,7 +158,7 @@ export function faultInWords(fault: Fault | CallbackFault): string {
 }
 
 export function injectedInWords({ operation, fault, times, subscriptionId }: InjectedFault): string {
-  const what = requests[operation]
+  const what = faultTargets[operation]
   const several = times === Number.POSITIVE_INFINITY ? `Every ${what}` : `The next ${times} ${what}s`
   const of = subscriptionId === undefined ? '' : ` of subscription ${subscriptionId}`
   return `${times === 1 ? `The next ${what}` : several}${of}: ${faultInWords(fault)}`

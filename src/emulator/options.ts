@@ -65,7 +65,7 @@ export interface EmulatorOptions {
         readonly port?: number | undefined
         /** Variables that the page shows under "Connect a client", besides its own or in their place. Default: none. */
         readonly environment?: Readonly<Record<string, string>> | undefined
-        /** The file that has these variables, to be named there. Default: none, the page says to make one. */
+        /** The file that has these variables: the page names it. Default: none, the page says to make one. */
         readonly envFile?: string | undefined
       }
     | undefined

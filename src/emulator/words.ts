@@ -31,7 +31,7 @@ export function toneOf(ending: Ending): Tone {
   return isFailed(ending) ? 'bad' : 'good'
 }
 
-/** How the error of a request or a callback begins that a fault broke. */
+/** How the error begins if a fault broke a request or a callback. */
 export const injectedFault = 'An injected fault'
 
 /** From each length on, in milliseconds, a duration is given in this unit. */

@@ -120,7 +120,7 @@ function createCertificate(
   return new X509Certificate(sequence(tbsCertificate, algorithm, signature)).toString()
 }
 
-/** None here is longer than 64 KiB. */
+/** A value in DER. None here is longer than 64 KiB. */
 function der(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   const contents = Buffer.concat(parts)
   const { length } = contents

@@ -29,7 +29,7 @@ export async function listenHttps({ key, cert }: KeyAndCertificate, host: string
   }
 }
 
-/** @param option - the option, if host and port are below one. @throws `ConfigurationError` */
+/** @param option - the option that has the port, if it is no option of its own. @throws `ConfigurationError` */
 export async function listen(server: Server, host: string, port: number, ...option: string[]) {
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => {

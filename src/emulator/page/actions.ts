@@ -45,7 +45,7 @@ const notificationSchema = z.looseObject({
   payload: z.preprocess(jsonIn, z.unknown()).optional(),
 })
 
-/** Without a type it is the documented one, and without a user the first one who is subscribed to the type. */
+/** The default type is the documented one; the default user is the first who is subscribed to the type. */
 async function notify({ callbacks, store }: PageHost, body: unknown) {
   const given = parse(notificationSchema, body)
   const { type, category = typeThatBrings(type) } = given

@@ -1,4 +1,4 @@
-/** The style and the script of the page, which are in it. */
+/** The style and the script that the page contains. */
 
 export const style = /* css */ `
 :root {
@@ -164,7 +164,7 @@ function show(next) {
   for (const live of document.querySelectorAll('[data-live]')) {
     const form = live.querySelector('form.fields')
     const other = next.getElementById(live.id)
-    // The live parts beside the form come next.
+    // The live parts within this one come next, each by itself.
     if (form && next.getElementById(form.id)) continue
     if (other && !live.isEqualNode(other)) live.replaceWith(other)
   }

@@ -1,10 +1,10 @@
-/** What the page copies, with its secrets: it is there to be run. */
+/** The texts that the page copies, with their secrets, because they are there to be run. */
 import { loopbackHost } from '../../shared/addresses.js'
 import type { PageHost } from './host.js'
 import { program } from './program.js'
 import { type SentEvent, targetOf } from './rows.js'
 
-/** @param name - as `copyButton` has it: of an event its number, for a command that sends it again */
+/** @param name - `program`, `variables`, or the number of an event, for a command that sends it again */
 export function textToCopy(host: PageHost, name: string): string | undefined {
   if (name === 'program') return program
   const variables = Object.entries(host.variables).map(([variable, value]) => `${variable}=${value}\n`)
@@ -28,7 +28,7 @@ function curlOf(event: SentEvent, { baseUrl, variables }: PageHost): string {
   const parts = [
     // Otherwise curl reads brackets and braces of an address as a pattern.
     `curl --globoff --include --request ${method} ${quoted(url.href)}`,
-    // The emulator's certificate is also that of the receivers of tests. What else curl trusts is replaced by the file.
+    // Receivers of tests may have the emulator's certificate, too. For others curl needs what it trusts without this file.
     ...(isOurs ? [`--cacert ${quoted(caFile)}`] : []),
     ...Object.entries(headers)
       .filter(([name]) => !ownHeaders.includes(name.toLowerCase()))

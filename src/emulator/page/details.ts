@@ -4,7 +4,7 @@ import type { RecordedAnswer } from '../activity.js'
 import { faultInWords } from '../faults.js'
 import { clock, endReasons, isFailed, toneOf } from '../words.js'
 import { faultForm, guideOf, sendForm } from './forms.js'
-import type { View } from './host.js'
+import type { PageView } from './host.js'
 import { actionButton, copyButton, type Html, html } from './html.js'
 import {
   dots,
@@ -18,7 +18,7 @@ import {
 } from './rows.js'
 import type { Pairs } from './secrets.js'
 
-export function openedOf(view: View): Html | undefined {
+export function openedOf(view: PageView): Html | undefined {
   const [kind, id = ''] = view.open.split('-')
   if (kind === 'connect') return html`<h2>Connect a client</h2>${guideOf(view)}`
   if (kind === 'send') return sendForm(view, id)
@@ -33,7 +33,7 @@ export function openedOf(view: View): Html | undefined {
   return subscriptionDetails(event.subscription.subscriptionId, view)
 }
 
-function sentDetails(event: SentEvent, view: View): Html {
+function sentDetails(event: SentEvent, view: PageView): Html {
   const { number, kind, request } = event
   const { startedAt, fault, answer } = request
   const isCallback = kind === 'callback'
@@ -63,7 +63,7 @@ function sentDetails(event: SentEvent, view: View): Html {
 }
 
 /** Beside a failed callback, because most failures are a wrong secret. */
-function parametersSent({ 'content-type': _, ...parameters }: Pairs, { secrets }: View): Html {
+function parametersSent({ 'content-type': _, ...parameters }: Pairs, { secrets }: PageView): Html {
   return Object.keys(parameters).length === 0
     ? html`<p class="warning">Sent without a parameter: a receiver that checks a secret refuses it.</p>`
     : html`<p class="muted">Sent with the parameters</p>${pairsOf(secrets.pairs(parameters))}`
@@ -73,8 +73,8 @@ function parametersSent({ 'content-type': _, ...parameters }: Pairs, { secrets }
 function section(
   title: string,
   sent: RecordedAnswer | undefined,
-  view: View,
-  bodyOf: (sent: RecordedAnswer, view: View) => Html,
+  view: PageView,
+  bodyOf: (sent: RecordedAnswer, view: PageView) => Html,
 ): Html {
   if (sent === undefined) return html`<h3>${title}</h3><p class="muted">No complete answer.</p>`
   const { headers, body, bodyLength } = sent
@@ -84,14 +84,14 @@ function section(
     ${pairsOf(view.secrets.pairs(headers))}`
 }
 
-/** A body that has no fields may be one of a wrong type, and have any secret. */
-function requestBody({ headers, body }: RecordedAnswer, { secrets }: View): Html {
+/** A body without fields may hold a secret anywhere: perhaps only its Content-Type is wrong. */
+function requestBody({ headers, body }: RecordedAnswer, { secrets }: PageView): Html {
   const fields = secrets.fields(headers, body)
   return fields === undefined ? html`<pre>${secrets.value('body', body)}</pre>` : pairsOf(fields)
 }
 
 /** Indented if it is JSON. */
-function answerBody({ body }: RecordedAnswer, { secrets }: View): Html {
+function answerBody({ body }: RecordedAnswer, { secrets }: PageView): Html {
   // The indentation of so many levels would itself be long.
   const json = (body.match(/[[{]/g)?.length ?? 0) > 1_000 ? undefined : parseJson(body)
   return html`<pre>${secrets.answer(json === undefined ? body : JSON.stringify(json, undefined, 2))}</pre>`
@@ -103,7 +103,7 @@ function pairsOf(pairs: Pairs): Html {
   )}</dl>`
 }
 
-function subscriptionDetails(id: number, view: View): Html {
+function subscriptionDetails(id: number, view: PageView): Html {
   const { activity, store } = view.host
   const events = activity.events.reverse().filter((event) => subscriptionIdOf(event) === id)
   const [end] = events.flatMap((event) => (event.kind === 'ended' ? [event] : []))

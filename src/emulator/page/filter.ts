@@ -32,7 +32,7 @@ export function eventText(event: TimeLineEvent, filter: string): readonly unknow
   const all = [...about, ...outcome, method, masked.url(address)]
   if (event.kind === 'request') return all.concat(Object.entries(masked.fields(headers, body) ?? {}).flat())
   const { notificationId, username } = event.request
-  // Letters of a random id are no name: it is found as a whole only, as a log has it.
+  // A random id is found as a whole only, as a log has it: a few letters of it may be those of a name.
   const id = filter.includes(notificationId) ? notificationId : ''
   return [...all, username, body.replace(notificationId, ''), id]
 }

@@ -1,13 +1,13 @@
-/** What a person sends, injects and connects. */
+/** The forms to send and to inject, and the guide to connect. */
 import { documentedNotificationTypes, notificationTypes } from '../../notification-types.js'
 import { parseJson } from '../../shared/validation.js'
-import { injectedInWords, requests } from '../faults.js'
-import type { View } from './host.js'
+import { faultTargets, injectedInWords } from '../faults.js'
+import type { PageView } from './host.js'
 import { actionButton, copyButton, type Html, html, select } from './html.js'
 import { program } from './program.js'
 
 /** @param from - the event whose notification is in the form, or with an `s` the subscription to send to */
-export function sendForm({ host: { activity, store }, open }: View, from: string): Html {
+export function sendForm({ host: { activity, store }, open }: PageView, from: string): Html {
   const subscriptions = store.list()
   const event = activity.event(Number(from))
   const callback = event?.kind === 'callback' ? event.request : undefined
@@ -45,11 +45,11 @@ const faults = {
 
 const times = { 1: 'once', 2: '2 times', 3: '3 times: ends a subscription', Infinity: 'until cleared' }
 
-export function faultForm({ host }: View): Html {
+export function faultForm({ host }: PageView): Html {
   const injected = host.faults.list()
   return html`<h2>Inject a fault</h2>
     <form class="fields" id="form-faults" action="api/inject">
-      ${select('operation', 'What fails', requests)}
+      ${select('operation', 'What fails', faultTargets)}
       ${select('fault', 'How it fails', faults)}
       ${select('times', 'How often', times)}
       <label>Only callbacks of subscription<input name="subscriptionId" type="number" min="1" placeholder="any"></label>
@@ -63,7 +63,7 @@ export function faultForm({ host }: View): Html {
 }
 
 /** What to do first: the same that README says, and the terminal. */
-export function guideOf({ host, secrets }: View): Html {
+export function guideOf({ host, secrets }: PageView): Html {
   const { envFile } = host
   const lines = Object.entries(secrets.pairs(host.variables)).map(([name, value]) => `${name}=${value}\n`)
   return html`

@@ -14,8 +14,8 @@ export interface PageHost extends EmulatorParts {
   readonly envFile: string | undefined
 }
 
-/** What a part of the page knows of the page's address. */
-export interface View {
+/** What the address of the page says, and the emulator that is shown. */
+export interface PageView {
   readonly host: PageHost
   /** What is open beside the lists. */
   readonly open: string

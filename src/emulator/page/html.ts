@@ -1,4 +1,4 @@
-/** HTML as tagged templates, where every value is escaped that no such template made; and the buttons and fields of the page. */
+/** HTML as tagged templates, which escape every value except one of such a template; the buttons and fields of the page. */
 
 export class Html {
   constructor(readonly text: string) {}

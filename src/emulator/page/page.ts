@@ -3,7 +3,7 @@ import { script, style } from './assets.js'
 import { openedOf } from './details.js'
 import { eventText, matching, subscriptionText } from './filter.js'
 import { guideOf } from './forms.js'
-import type { PageHost, View } from './host.js'
+import type { PageHost, PageView } from './host.js'
 import { Html, hidden, html } from './html.js'
 import { eventRow, isFailure, type SubscriptionRow, subscriptionRow } from './rows.js'
 import { Secrets } from './secrets.js'
@@ -20,7 +20,7 @@ const states = { '': 'Active', failing: 'Failing', ended: 'Ended' } as const
  */
 export function pageOf(host: PageHost, query: URLSearchParams): Html {
   const { show = '', state = '', q = '', after = '0', open = '', secrets = '' } = Object.fromEntries(query)
-  const view: View = {
+  const view: PageView = {
     host,
     open,
     secrets: new Secrets(secrets === 'shown'),

@@ -6,7 +6,7 @@ import type { RecordedRequest, TimeLineEvent } from '../activity.js'
 import { faultInWords } from '../faults.js'
 import type { EndReason, SubscriptionRecord } from '../service/subscription-store.js'
 import { clock, durationInWords, endReasons, injectedFault, isFailed, toneOf } from '../words.js'
-import type { View } from './host.js'
+import type { PageView } from './host.js'
 import { type Html, html } from './html.js'
 
 /** A request or a callback. */
@@ -59,7 +59,7 @@ export function dots(failures: number): Html {
   )}</span>`
 }
 
-export function subscriptionRow({ subscription, reason }: SubscriptionRow, view: View): Html {
+export function subscriptionRow({ subscription, reason }: SubscriptionRow, view: PageView): Html {
   const { subscriptionId, usernames, notificationTypes, callbackUrl, consecutiveFailures } = subscription
   const place = `subscription-${subscriptionId}`
   return html`<li><a class="row" id="${place}" href="${view.linkTo({ open: place })}" aria-current="${String(view.open === place)}">
@@ -72,7 +72,7 @@ export function subscriptionRow({ subscription, reason }: SubscriptionRow, view:
 const glyphs = { request: '↙', callback: '↗', ended: '⊘' } as const
 
 /** @param idPrefix - an event may be in two lists */
-export function eventRow(event: TimeLineEvent, view: View, idPrefix = ''): Html {
+export function eventRow(event: TimeLineEvent, view: PageView, idPrefix = ''): Html {
   const { number, kind } = event
   const place = `event-${number}`
   const at = 'request' in event ? event.request.startedAt : event.at
@@ -85,7 +85,7 @@ export function eventRow(event: TimeLineEvent, view: View, idPrefix = ''): Html 
   </a></li>`
 }
 
-function aboutOf(event: TimeLineEvent, view: View): unknown {
+function aboutOf(event: TimeLineEvent, view: PageView): unknown {
   if (event.kind === 'ended')
     return html`<span class="${isFailure(event) && 'bad'}">${endReasons[event.reason]}</span>`
   const { fault } = event.request
@@ -101,7 +101,10 @@ function aboutOf(event: TimeLineEvent, view: View): unknown {
   ]
 }
 
-function requestInWords({ operation, method, path, headers, body }: RecordedRequest, view: View): unknown {
+function requestInWords(
+  { operation, method, path, headers, body }: RecordedRequest,
+  view: PageView,
+): unknown {
   if (operation !== 'create') return `${method} ${view.secrets.url(path)}`
   const {
     username = '',
@@ -112,7 +115,7 @@ function requestInWords({ operation, method, path, headers, body }: RecordedRequ
 }
 
 /** An address without its scheme, that breaks between its parts if it does not fit into a line. */
-function addressOf(url: string, { secrets }: View): Html[] {
+function addressOf(url: string, { secrets }: PageView): Html[] {
   const address = excerpt(secrets.url(url).replace(/^https?:\/\//, ''), 300)
   return address.split(/(?<=\w[/?])/).map((part) => html`${part}<wbr>`)
 }

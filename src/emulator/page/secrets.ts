@@ -39,7 +39,7 @@ export class Secrets {
     return this.areShown ? url : withoutQuery(url.replace(/\/\/[^/?#]*@/, `//${dots}@`))
   }
 
-  /** The fields of a form. JSON may be called one, and its text would count as the name of a field. */
+  /** The fields of a form. JSON may be sent as a form, and its text would count as the name of a field. */
   fields(headers: Pairs, body: string): Pairs | undefined {
     if (!isForm(new Headers(headers)) || typeof parseJson(body) === 'object') return undefined
     return this.pairs(Object.fromEntries(new URLSearchParams(body)))

@@ -66,7 +66,7 @@ export function isForm(headers: Headers): boolean {
 export function parseForm(body: string): Map<string, string> {
   const fields = new Map<string, string>()
   const refuse = (reason: string) => invalid(`The form cannot be read: ${reason}`)
-  // `curl --data` says that a body is a form, whatever it is. Named, because its text would count as the name of a field.
+  // `curl --data` says of every body that it is a form. The text of JSON would count as the name of a field.
   if (typeof parseJson(body) === 'object') throw refuse('it is JSON')
   if (decodeFormComponent(body) === undefined) throw refuse('it is not percent-encoded UTF-8')
   for (const [name, value] of new URLSearchParams(body)) {

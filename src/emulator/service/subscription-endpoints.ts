@@ -68,7 +68,7 @@ export function subscriptionEndpoints(
     return new Response(null, { status: endpoints.update.success })
   }
 
-  /** The statuses are those of † (docs/service.md, Endpoints). */
+  /** The status of a success is one of those marked † (docs/service.md, Endpoints). */
   async function answerUnsubscribe(request: ServiceRequest): Promise<Response> {
     authorize(request)
     if (request.variable === '') requireForm(request)

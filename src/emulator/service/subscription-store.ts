@@ -31,7 +31,7 @@ const failuresThatEndASubscription = 3
 export class SubscriptionStore {
   /** No record is changed in place. */
   readonly #active = new Map<number, SubscriptionRecord>()
-  /** Rule 1 as a data structure: at most one subscription, by its id, for a type with a user, and a callback URL. */
+  /** Rule 1 as a data structure: the id of the only subscription for a type with a user, and a callback URL. */
   readonly #index = new Map<string, Map<string, number>>()
   #lastId = 0
 
@@ -65,7 +65,7 @@ export class SubscriptionStore {
     return true
   }
 
-  /** Sets the given parameters and keeps the others (docs/service.md, Rules). A subscription that is no longer active is left alone. */
+  /** Sets the given parameters, and keeps the others, while the subscription is active (docs/service.md, Rules). */
   updateParameters(subscriptionId: number, changes: Readonly<Record<string, string>>): void {
     const { parameters = {} } = this.#active.get(subscriptionId) ?? {}
     this.#change(subscriptionId, { parameters: merged(parameters, changes) })
@@ -126,7 +126,7 @@ export class SubscriptionStore {
   }
 }
 
-/** Of sets. */
+/** Whether two lists, each without duplicates, have the same items. */
 function areEqual(some: readonly string[], others: readonly string[]): boolean {
   return some.length === others.length && new Set([...some, ...others]).size === some.length
 }
