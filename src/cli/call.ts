@@ -44,7 +44,6 @@ export async function callService<Result>(
       throw new UsageError(sentences.join('; '))
     }
     if (!(error instanceof NotificationError)) throw error
-    // It says what to do.
     const message = messageIn(onCommandLine, error)
     const { code } = error
     terminal.event('failed', { code, status: 'status' in error ? error.status : undefined, message })

@@ -38,7 +38,7 @@ const answerFirst =
   'Answer first and work afterwards, as DeliveryReceiver does: three late answers in a row end a subscription'
 const lookIntoLog = "Look into your app's log"
 
-const toReceiver = {
+const aboutReceiver = {
   ...onCommandLine,
   trust: 'name a file with its certificate in --callback-ca (the service may trust public ones only)',
 }
@@ -88,7 +88,7 @@ async function post(
     if (error instanceof TimeoutError) throw new Finding(late, answerFirst)
     const hidden = { host: address.host, secrets: Object.values(secrets) }
     const failure = toConnectionError(error, hidden, requestSent)
-    throw new Finding(messageIn(toReceiver, failure), failure.requestSent ? lookIntoLog : undefined)
+    throw new Finding(messageIn(aboutReceiver, failure), failure.requestSent ? lookIntoLog : undefined)
   } finally {
     deadline.end()
   }

@@ -80,7 +80,7 @@ export async function checkLifecycle(
   }
   for (const [name, call] of Object.entries(calls)) {
     const hasPassed = await steps.run(name, call)
-    // Without a subscription the others say nothing.
+    // Without a subscription the other steps say nothing.
     if (signal.aborted || (!hasPassed && id === 0)) break
   }
   if (!mayExist) return

@@ -41,10 +41,10 @@ async function checkToken(client: NotificationClient): Promise<string> {
   throw new Finding(`it has expired already: ${description}`, compareClocks)
 }
 
-const sent = `POST ${endpoints.create.path} without any field is`
+const emptyPostIs = `POST ${endpoints.create.path} without any field is`
 const checkAddress = 'Check host, port and path of NOTIFICATION_BASE_URL'
 
-/** Only a service that checks the token answers an empty create differently to the credentials and to a made-up token. */
+/** Only a service that checks credentials answers an empty create with them differently from one with a made-up token. */
 async function checkAuthorization(env: Environment): Promise<string> {
   const status = await emptyCreate(env)
   const refused = `the service answered ${status}`
@@ -57,10 +57,10 @@ async function checkAuthorization(env: Environment): Promise<string> {
     throw new Finding(refused, 'Ask your account contact to activate notifications for these credentials')
   if (isBusy(status) || isOutcomeOpen(status)) throw new Finding(refused, 'Try again later')
   if (!isInvalidInput(status)) {
-    throw new Finding(`${sent} answered ${status}, and not 400: this is not the service`, checkAddress)
+    throw new Finding(`${emptyPostIs} answered ${status}, and not 400: this is not the service`, checkAddress)
   }
   const forged = await emptyCreate(env, { getAccessToken: () => 'made-up-token' })
-  const answered = `${sent} answered ${status}, and ${forged} with a made-up token`
+  const answered = `${emptyPostIs} answered ${status}, and ${forged} with a made-up token`
   if (isAboutCredentials(forged)) return `the service accepts the credentials: ${answered}`
   const next = 'Try it for real, with a user of your own for tests: --lifecycle'
   throw new Finding(answered, next, 'unknown')
@@ -82,10 +82,10 @@ async function emptyCreate(env: Environment, auth?: Auth): Promise<number> {
   await client.unsubscribe(0, { onResponse }).catch((error) => {
     const reason = error instanceof OutcomeUnknownError ? error.cause : error
     const intermediary = reason instanceof ApiError ? reason.intermediary : undefined
-    if (reason instanceof TimeoutError) throw new Finding(`${sent} not answered in time`, checkAddress)
+    if (reason instanceof TimeoutError) throw new Finding(`${emptyPostIs} not answered in time`, checkAddress)
     if (intermediary !== undefined) {
       const next = intermediaryAdvice(intermediary, 'the credentials', 'NOTIFICATION_BASE_URL')
-      throw new Finding(`${sent} answered ${status}`, next)
+      throw new Finding(`${emptyPostIs} answered ${status}`, next)
     }
     if (status === 0) throw reason
   })

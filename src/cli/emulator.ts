@@ -44,7 +44,7 @@ export async function emulate({ terminal }: CommandContext, flags: EmulatorFlags
 
   const { baseUrl, authUrl, domain, clientId, clientSecret, tls, ca, pageUrl = '' } = emulator
   const kept = { baseUrl, clientSecret, callbackToken, tls, ca, pageUrl }
-  const isReadable = await saveState(folder, kept, { ...clientVariables(emulator, caFile), ...own })
+  const isReadableByOthers = await saveState(folder, kept, { ...clientVariables(emulator, caFile), ...own })
   const addresses = { baseUrl, authUrl, domain, pageUrl, caFile, envFile: resolve(envFile) }
   const running = terminal.paint('bold', `The emulator is running at ${baseUrl}`)
   terminal.event(
@@ -53,7 +53,7 @@ export async function emulate({ terminal }: CommandContext, flags: EmulatorFlags
     `${running}, and wrote ${envFile}. Next: node --env-file=${envFile} app.mjs`,
     `Its page: ${terminal.paint('cyan', pageUrl)}  Ctrl-C ends it.`,
   )
-  if (isReadable) {
+  if (isReadableByOthers) {
     const warning = `Other users of this machine can read the secrets in ${folder}: its file system keeps no modes.`
     terminal.line(terminal.paint('yellow', warning))
   }

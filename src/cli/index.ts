@@ -5,7 +5,7 @@ import { run } from './program.js'
 
 const { stdout, stderr, env, argv } = process
 
-// If the output fails, a command still ends in order. A reader such as `head -1` may have ended, and a
+// If the output fails, a command still ends as usual. A reader such as `head -1` may have ended, and a
 // terminal may be closed: nothing is lost then.
 stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE' || error.code === 'EIO') return

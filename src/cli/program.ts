@@ -163,13 +163,13 @@ function collectNames(value: string, earlier: string[] = []): string[] {
 
 function port(text: string): number {
   if (/^\d{1,5}$/.test(text) && Number(text) < 65_536) return Number(text)
-  throw new InvalidArgumentError('It is a number from 0 to 65535, where 0 takes any free one.')
+  throw new InvalidArgumentError('It must be a number from 0 to 65535; 0 takes any free port.')
 }
 
 function numericId(text: string): number {
   const id = numericIdPattern.test(text) ? Number(text) : Number.NaN
   if (Number.isSafeInteger(id)) return id
-  throw new InvalidArgumentError('It is a number, such as 42.')
+  throw new InvalidArgumentError('It must be a number, such as 42.')
 }
 
 /** The manifest is found by the package's name, because the build moves this file. */

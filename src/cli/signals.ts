@@ -30,7 +30,7 @@ export function onInterruption(callback: (interruption: Interruption) => void): 
   }
 }
 
-/** Resolves with what ends a command that runs until then, in words. */
+/** For a command that runs until something ends it: resolves with what that was, in words. */
 export function untilInterrupted(): Promise<string> {
   return new Promise((resolve) => {
     onInterruption(({ by }) => resolve(by))

@@ -49,7 +49,7 @@ export async function loadState(folder: string): Promise<EmulatorState | undefin
   throw new UsageError(`${file} is damaged: delete it, and the emulator starts with new credentials`)
 }
 
-/** Which server has the port of the emulator: no other one has the key of its certificate. Sends nothing. */
+/** Which server has the port of the emulator, by its certificate: no other server has the key. Sends nothing. */
 export async function serverOf({ baseUrl, ca }: EmulatorState): Promise<'emulator' | 'other' | 'none'> {
   const { hostname, port } = new URL(baseUrl)
   const socket = connect({ host: hostname.replace(/[[\]]/g, ''), port: Number(port), ca })

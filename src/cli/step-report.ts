@@ -26,7 +26,7 @@ export class Steps {
   constructor(private readonly terminal: Terminal) {}
 
   /**
-   * Runs a step, which resolves with what it found, and prints that, or the `Finding` or failed call that it throws.
+   * Runs a step, and prints what the step resolves with, or the `Finding` or the error of a call that it throws.
    * Resolves with whether it did not fail.
    */
   async run(name: string, step: () => Promise<string>): Promise<boolean> {
@@ -39,7 +39,6 @@ export class Steps {
         return error.outcome !== 'failed'
       }
       if (!(error instanceof NotificationError)) throw error
-      // The message says what to do.
       this.#print('failed', name, messageIn(inCheck, error))
       return false
     }

@@ -2,7 +2,7 @@
 import type { View } from '../shared/words.js'
 
 export const onCommandLine: View = {
-  // Each variable is called as its option.
+  // Each variable has the name of its option.
   setting: (option, value) => {
     const variable = `NOTIFICATION_${option.replace(/[A-Z]/g, '_$&').toUpperCase()}`
     return value === undefined ? variable : `${variable}=${value}`
@@ -17,7 +17,7 @@ export const onCommandLine: View = {
   orShorterWaits: '',
 }
 
-/** `check` has no flag for it: its clean-up does it. */
+/** `check` has no flag `--recreate-if-exists`: its clean-up recreates. */
 export const inCheck: View = {
   ...onCommandLine,
   recreateIfExists: 'recreateIfExists=true (as the clean-up does)',
