@@ -43,7 +43,7 @@ function providedAuthorizer(auth: ProvidedTokenAuth): Authorizer {
   async function authorize(deadline: Deadline): Promise<Authorization> {
     const provided = (async (): Promise<unknown> => auth.getAccessToken())()
     const words: Words = ({ orMoreTime }) =>
-      `\`auth.getAccessToken\` had not returned a token. See what it waits for${orMoreTime}.`
+      `\`auth.getAccessToken\` had not returned a token. See what the function waits for${orMoreTime}.`
     const token = await deadline.waitFor(provided, 'token', { timeoutReason: () => ({ words }) })
     if (typeof token === 'string' && accessTokenPattern.test(token)) return bearer(token)
     const message =

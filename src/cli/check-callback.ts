@@ -40,7 +40,8 @@ const lookIntoLog = "Look into your app's log"
 
 const aboutReceiver = {
   ...onCommandLine,
-  trust: 'name a file with its certificate in --callback-ca (the service may trust public ones only)',
+  trust:
+    'name a file with the certificate of its authority in --callback-ca (the service may trust public ones only)',
 }
 
 /** Posts through the proxy that the client uses, too. */
@@ -102,7 +103,7 @@ function verdictOn(answer: HttpResponse, expected: 'refused' | 'accepted', { url
   const outcome = isSuccess(status) ? 'accepted' : isAboutCredentials(status) ? 'refused' : undefined
   if (outcome !== undefined && other !== undefined) {
     const next =
-      "Does your receiver's log have the delivery? If not, let callbacks pass what is in front of it"
+      "Does your receiver's log have the delivery? If not, let callbacks pass what stands in front of the receiver"
     throw new Finding(`${answered}: perhaps something in front of your receiver answered`, next, 'unknown')
   }
   if (outcome === expected) return `${outcome} with ${status}`
@@ -116,7 +117,7 @@ function verdictOn(answer: HttpResponse, expected: 'refused' | 'accepted', { url
     const next =
       answer.header('www-authenticate') === undefined
         ? 'Does the receiver expect what --secret sends? See callback.refused in its log'
-        : 'Something in front of the receiver asks for a login (WWW-Authenticate): let callbacks pass it'
+        : 'Something in front of the receiver asks for a login (WWW-Authenticate): let callbacks pass without one'
     throw new Finding(`refused with ${status}`, next)
   }
   if (isRedirect(status)) {
@@ -125,8 +126,8 @@ function verdictOn(answer: HttpResponse, expected: 'refused' | 'accepted', { url
       Object.values(secrets),
     )
     throw new Finding(
-      `redirected with ${status} to ${to}: to the service that is a failed callback`,
-      'Subscribe with the address of the redirect. If it is a login, let callbacks pass it',
+      `redirected with ${status} to ${to}: a redirect counts as a failed callback`,
+      'Subscribe with the address of the redirect. If that is a login, let callbacks pass without one',
     )
   }
   if (isBodyRefused(status)) {

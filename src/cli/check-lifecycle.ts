@@ -75,7 +75,7 @@ export async function checkLifecycle(
       const { created } = await client.tryCreateSubscription(input, options)
       if (created) return 'answered as documented: the same subscription can be created again'
       const next = `The service may have another route for this: set ${routeVariable('unsubscribe')}`
-      throw new Finding('answered success, but creating it again is a 409: it exists', next)
+      throw new Finding('answered success, but the same create is a 409: the subscription still exists', next)
     },
   }
   for (const [name, call] of Object.entries(calls)) {

@@ -73,8 +73,8 @@ export async function namedValuesOf(
     const [, name = '', file, variable = ''] = /^([^=]*)=(?:@(.*)|env:(.*))$/s.exec(text) ?? []
     if (!headerName.test(name)) {
       throw new UsageError(
-        `${flag} must be NAME=@FILE or NAME=env:VARIABLE, the name of a header and where its value is: other users of ` +
-          'this machine can see a command line',
+        `${flag} must be NAME=@FILE or NAME=env:VARIABLE, the name of a header and where its value is, because other users ` +
+          'of this machine can see a command line',
       )
     }
     if (pairs.some(([other]) => other.toLowerCase() === name.toLowerCase())) {

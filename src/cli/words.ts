@@ -8,7 +8,7 @@ export const onCommandLine: View = {
     return value === undefined ? variable : `${variable}=${value}`
   },
   auth: 'the variables of the credentials',
-  trust: 'name a file with its certificate in NOTIFICATION_CA_FILE',
+  trust: 'name a file with the certificate of its authority in NOTIFICATION_CA_FILE',
   recreateIfExists: '--recreate-if-exists',
   unsubscribeRoute: 'NOTIFICATION_UNSUBSCRIBE_ROUTE',
   updateRoute: 'NOTIFICATION_UPDATE_ROUTE',

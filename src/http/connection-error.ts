@@ -7,9 +7,9 @@ import { type Words, worded } from '../shared/words.js'
 
 const network = 'Check the network, and whether a proxy is needed.'
 const closed = 'The dispatcher was closed: make a new one.'
-const trustIt: Words = ({ trust }) => `To trust its authority, ${trust}.`
+const trustIt: Words = ({ trust }) => `To trust the server, ${trust}.`
 const trustOrSend: Words = (view) =>
-  `${trustIt(view)} If it is a public one, the server does not send the whole chain.`
+  `${trustIt(view)} If that authority is public, the server does not send the whole chain.`
 
 /** What to do, by the code of a failure without a connection: the server cannot have seen the request. */
 const advice: Readonly<Record<string, string | Words>> = {
@@ -22,7 +22,7 @@ const advice: Readonly<Record<string, string | Words>> = {
   UND_ERR_CLOSED: closed,
   UND_ERR_DESTROYED: closed,
   PROXY_407:
-    'It asks for a user and a password that it accepts: write them into its variable, as in HTTPS_PROXY=http://user:password@proxy:3128.',
+    'The proxy asks for a user and a password that it accepts: write both into its variable, as in HTTPS_PROXY=http://user:password@proxy:3128.',
   ERR_TLS_CERT_ALTNAME_INVALID: 'Check the address; do not turn verification off.',
   CERT_HAS_EXPIRED: "The owner of the server must renew it, unless this machine's clock is wrong.",
   CERT_NOT_YET_VALID: "Check this machine's clock.",
@@ -78,8 +78,8 @@ export function toConnectionError(
   const status = thrownStatus(error)
   if (status !== undefined) {
     return new ConnectionError(
-      `The request to ${host} was answered, but what the client sends with threw the answer, of status ${status}: ` +
-        'give the client a `fetch` or `dispatcher` that returns it.',
+      `The request to ${host} was answered with status ${status}, but the client's \`fetch\` or \`dispatcher\` threw the answer: ` +
+        'give the client one that returns it.',
       { requestSent: true },
       { cause },
     )

@@ -45,5 +45,5 @@ export function intermediaryOf({ body, header }: Pick<HttpResponse, 'body' | 'he
 /** What to do after the answer of an intermediary. @param setting - the option with the server's address */
 export function intermediaryAdvice(product: string, subject: string, setting: string): string {
   const made = `The answer was made by ${product}, not by the service, and proves nothing about ${subject}.`
-  return `${made} Either ${setting} leads elsewhere, or what made it refuses the request or does not reach the service: see its rules, routes and log.`
+  return `${made} Either ${setting} leads elsewhere, or what answered refuses the request or does not reach the service: see its rules, routes and log.`
 }

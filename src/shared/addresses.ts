@@ -101,7 +101,7 @@ function usableUrl(text: string): URL | string {
     return `has the host \`${hostname}\`: was \`${unfilled}\` never replaced by its value?`
   }
   if (protocol === 'https:' || isInsecureLoopback(url)) return url
-  return 'must be an https: URL: http: is allowed on loopback only'
+  return 'must be an https: URL (http: is allowed on loopback only)'
 }
 
 /** A `${…}`, `{{…}}`, `{word}` or `<word>` in an address; the URL parser writes a brace in a path as `%7B`. */

@@ -7,7 +7,7 @@ export const inCode = {
     value === undefined ? `\`${option}\`` : `\`${option}: '${value}'\``,
   auth: '`auth`',
   trust:
-    'give the client its certificate as `ca` (in the environment: NOTIFICATION_CA_FILE), or set NODE_EXTRA_CA_CERTS',
+    'give the client the certificate of its authority as `ca` (in the environment: NOTIFICATION_CA_FILE), or set NODE_EXTRA_CA_CERTS',
   recreateIfExists: '`recreateIfExists: true`',
   unsubscribeRoute: 'the option `routes.unsubscribe`',
   updateRoute: 'the option `routes.update`',

@@ -133,13 +133,13 @@ function adviceAfter(
     }
     if (route && isNoRoute(status)) return `The service may have another route for this: see ${view[route]}.`
     if (isUnauthorized(status)) {
-      return `It does not accept the credentials: check ${auth}, and that access was activated.`
+      return `The service does not accept the credentials: check ${auth}, and that access was activated.`
     }
-    if (isForbidden(status)) return 'It does not permit this: ask the operator of the service for access.'
+    if (isForbidden(status)) return 'The service does not permit this: ask its operator for access.'
     if (isNotFound(status)) return `Check ${baseUrl}: there is no subscription service at this address.`
     if (isTooLarge(status)) return 'Send less: fewer users, or shorter parameters, headers or token.'
-    if (isBusy(status)) return `It is busy: try again ${when}.`
-    if (isOutcomeOpen(status)) return 'It failed: try again later.'
+    if (isBusy(status)) return `The service is busy: try again ${when}.`
+    if (isOutcomeOpen(status)) return 'The service failed: try again later.'
     if (isServerError(status)) {
       return `Another attempt will not help: check ${baseUrl}${orRoute}, or ask the operator of the service.`
     }

@@ -80,7 +80,7 @@ function decodedText(body: Bytes, headers: unknown): string {
 
 function textProblem(text: string, error: unknown): string {
   if (text.trim() === '') return 'is empty'
-  if (text.includes('\0')) return 'is not UTF-8: UTF-16 has such NUL characters'
+  if (text.includes('\0')) return 'is not UTF-8: it has NUL characters, as UTF-16 has'
   // Engines quote a few characters around the fault, and some of them name its position.
   const [where] = /position \d+|end of JSON/i.exec(wholeMessageOf(error)) ?? []
   return where === undefined ? 'is not JSON' : `is not JSON (fault at ${where})`

@@ -105,7 +105,7 @@ test("a dispatcher of ours with undici's interceptor throws the answer, which is
   const client = new NotificationClient({ baseUrl, auth: { getAccessToken: () => 'token' }, dispatcher })
   expect(await failureOf(client.createSubscription(subscription))).toMatchObject({
     code: 'OUTCOME_UNKNOWN',
-    cause: { code: 'CONNECTION', requestSent: true, message: expect.stringContaining('of status 409') },
+    cause: { code: 'CONNECTION', requestSent: true, message: expect.stringContaining('with status 409') },
   })
   await dispatcher.close()
 })

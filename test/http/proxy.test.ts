@@ -129,7 +129,7 @@ describe('a proxy that fails', () => {
 
   test.each([
     { refuseWith: 403, attempts: 1, says: 'list the host in NO_PROXY' },
-    { refuseWith: 407, attempts: 1, says: 'asks for a user and a password that it accepts: write them' },
+    { refuseWith: 407, attempts: 1, says: 'The proxy asks for a user and a password' },
     { refuseWith: 502, attempts: 3, says: 'Check the address of the proxy' },
   ])('by answering $refuseWith is named', async ({ refuseWith, attempts, says }) => {
     await using proxy = await ConnectProxy.listen({ to: emulator.baseUrl, refuseWith })
