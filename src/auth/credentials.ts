@@ -41,7 +41,7 @@ export interface ClientCredentialsAuth {
 export interface TokenRequest {
   /** Address of the token endpoint: the audience of a client assertion. */
   readonly url: string
-  /** Empty at first: the function adds headers. */
+  /** Empty at first: `clientAuthentication` adds headers. */
   readonly headers: Headers
   /** The fields of the form: `grant_type`, and `scope` if there is one. */
   readonly body: URLSearchParams

@@ -7,7 +7,7 @@ import { headerName, headerValue } from '../shared/headers.js'
 import { messageOf } from '../shared/text.js'
 import type { Terminal } from './terminal.js'
 
-/** The flags of every command; `dotenv` of those that read variables. */
+/** The flags of every command; `dotenv` only of those that read variables. */
 export interface SharedFlags {
   readonly json?: true
   readonly dotenv?: string

@@ -94,7 +94,7 @@ async function change(path: string, action: string, id: number): Promise<void> {
     try {
       await (action === 'retry' ? store.retry(id, parseDelivery) : store.letters.remove(id))
     } finally {
-      // If an earlier process ended unexpectedly, the next one still has to know.
+      // If an earlier process ended unexpectedly, the next one must still learn what may have been in flight.
       await store.close(store.lock.inFlightBefore)
     }
   } catch (error) {

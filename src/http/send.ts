@@ -99,7 +99,7 @@ class RunningCall {
   attemptedSince = 0
   /** Number of attempts that were sent and whose outcome is unknown. */
   lostAttempts = 0
-  /** How many of them were answered 503 or 408. */
+  /** How many lost attempts were answered 503 or 408. */
   busyAttempts = 0
   /** Of the last attempt's answer. */
   status: number | undefined

@@ -89,7 +89,7 @@ function namingAlerts(connect: buildConnector.connector): buildConnector.connect
     })
 }
 
-/** @throws `ConfigurationError` if undici cannot be loaded, such as inlined into an ES module, where it finds no `require` */
+/** @throws `ConfigurationError` if undici cannot be loaded: inlined into an ES module, for example, it finds no `require` */
 async function loadUndici(): Promise<Undici> {
   try {
     const undici = await import('undici')
@@ -127,7 +127,7 @@ export async function trustedWith(ca: string): Promise<string[]> {
     await import('node:tls')
   const own = certificatesIn(ca)
   if (tls.getCACertificates !== undefined) return [...tls.getCACertificates('default'), ...own]
-  // Node.js 20 cannot list them: there it is the built-in ones and `NODE_EXTRA_CA_CERTS`.
+  // Node.js 20 cannot list its authorities: they are the built-in ones and those of `NODE_EXTRA_CA_CERTS`.
   const { readFile } = await import('node:fs/promises')
   const file = process.env.NODE_EXTRA_CA_CERTS
   // Node.js itself warns about an unreadable file.
@@ -221,7 +221,7 @@ class ResponseHandler implements Dispatcher.DispatchHandler, Waiting {
     return { status: this.#status, header, body: this.#body.text, bodyComplete }
   }
 
-  /** Ends before the server does. */
+  /** Ends the exchange before the server does. */
   #stop(outcome: HttpResponse | NoResponse): void {
     this.#end(outcome)
     this.#controller?.abort(abandoned)

@@ -15,7 +15,6 @@ export class StoreFailure extends Error {}
 export const goneMark = '"gone"'
 
 export class KeeperStore {
-  /** Begins every key. */
   readonly #prefix: string
   /** Whether the last test of the store failed. */
   isFailing = false

@@ -43,7 +43,6 @@ export class Processes {
     return this.#lookedSince - this.#newerSince >= lifeMs
   }
 
-  /** Another process has stored a newer configuration. */
   noteNewer(): void {
     this.#newerSince = now()
   }

@@ -8,7 +8,7 @@ import type { User } from './users.js'
 export class Sweep {
   readonly counts = { wanted: 0, active: 0, created: 0, restored: 0, removed: 0 }
   readonly failed: SweepReport['failed'][number][] = []
-  /** Resolves when the sweep waits for no user. */
+  /** Resolves when the sweep waits for no user any more. */
   readonly ended: Promise<void>
   /** The users that the sweep waits for. After a first attempt: its error, and from when on the user counts as failed. */
   readonly #open = new Map<User, { readonly error: unknown; readonly failsFrom: number } | undefined>()
@@ -31,7 +31,6 @@ export class Sweep {
     })
   }
 
-  /** Waits for each of these users. */
   begin(users: Iterable<User>): void {
     for (const user of users) this.#open.set(user, undefined)
     this.#total = this.#open.size
@@ -45,7 +44,6 @@ export class Sweep {
     for (const username of usernames) this.failed.push({ username, error })
   }
 
-  /** A user was reconciled. */
   note(user: User, { ending, gaps, isCreated }: Outcome): void {
     if (!this.#open.has(user)) return
     const isDone = ending.kind === 'done'

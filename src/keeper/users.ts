@@ -201,7 +201,7 @@ export class Users {
     user.unchangedSince = user.readSince = now()
   }
 
-  /** Takes over the record of another process. A new proof counts from the last look at the record on, at the earliest. */
+  /** Takes over the record of another process. A new proof counts as later than the last look at it, whatever its time. */
   #takeIn(user: KnownUser, record: UserRecord | undefined): void {
     const known = user.record
     this.#track(user, record)
@@ -255,7 +255,7 @@ export class Users {
     this.#noteProofTime(user, now() - deliveryLagMs, 0)
     this.problems.removeUser(user.username, ['RECEIVER_SUSPECTED'])
     const { provenAt = 0, restores = 0 } = user.record ?? {}
-    // Other processes must learn of a proof before their own is due.
+    // Other processes must learn of a proof before their own proof is due.
     const isOld = at - deliveryLagMs - provenAt >= this.options.sweepIntervalMs / 2
     if (restores > 0 || isOld) this.markDue(user)
   }

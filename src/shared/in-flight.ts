@@ -16,7 +16,7 @@ export class InFlight {
     if (this.#count === 0) for (const resolve of this.#waiting.splice(0)) resolve()
   }
 
-  /** Resolves as soon as nothing is in flight, perhaps now. */
+  /** Resolves as soon as nothing is in flight. */
   async whenIdle(): Promise<void> {
     if (this.#count > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve))
   }

@@ -44,7 +44,7 @@ export function traced<Context extends object, Result>(
   })
 }
 
-/** Errors of this package hold no secret. One of a user's function or signal may, so only its name is published. */
+/** Errors of this package hold no secret. An error of a user's function or signal may: only its name is published. */
 function shownError(error: unknown): unknown {
   if (error instanceof NotificationError) return error
   const name = error instanceof Error ? error.name : typeof error

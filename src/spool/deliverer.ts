@@ -11,7 +11,7 @@ import type { DeliveryAttempt, DeliverySpoolOptions, StuckDelivery } from './spo
 import { defaults } from './spool-options.js'
 import type { SpoolStore } from './spool-store.js'
 
-/** Failures are reported to `onStuck` from this one on, once in an interval. */
+/** Failures are reported to `onStuck` from this failure on, once in each interval. */
 const firstReportedFailure = 10
 const reportIntervalMs = 3_600_000
 

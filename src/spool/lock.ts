@@ -95,7 +95,7 @@ async function removeIfDead(folder: string, name: string): Promise<number | unde
   } catch (error) {
     // A full connection queue (EAGAIN), or the lock of another user (EACCES), proves nothing: refuse rather than share.
     if (!['ECONNREFUSED', 'ENOENT'].includes(Object(error).code)) return undefined
-    // On a disk that fails it stays, and looks as dead to the next process.
+    // On a disk that fails the socket stays, and looks as dead to the next process.
     await fs.rm(path, { force: true }).catch(() => {})
     return Number(lockPattern.exec(name)?.[1])
   } finally {

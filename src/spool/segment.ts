@@ -56,7 +56,7 @@ export class Segment {
     this.isOpen = fields.kind === 'open'
   }
 
-  /** Whether it has entries that {@link Segment.takeNew} has not returned. */
+  /** Whether the segment has entries that {@link Segment.takeNew} has not returned. */
   get hasNew(): boolean {
     return this.#nextPlace < this.#newPlaces.length
   }
@@ -78,7 +78,7 @@ export class Segment {
     return { oldestAt, bytes }
   }
 
-  /** Whether nothing is added any more, and half of it is done: what still waits should move. */
+  /** Whether nothing is added any more, and half of the segment is done: what still waits should move. */
   get isMostlyDone(): boolean {
     return !this.isOpen && this.waiting.bytes * 2 <= this.size
   }

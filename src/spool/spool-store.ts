@@ -79,7 +79,7 @@ export class SpoolStore {
     return Math.floor(this.#originAt + performance.now())
   }
 
-  /** Reads the folder, but for its dead letters. @throws `ConfigurationError` */
+  /** Reads the folder, and of its dead letters only the names. @throws `ConfigurationError` */
   async read(): Promise<void> {
     const { path, reports } = this.folder
     const listed = await this.folder.list().catch((cause) => invalidPath(path, 'cannot be read', cause))
@@ -294,7 +294,7 @@ export class SpoolStore {
     return true
   }
 
-  /** Makes a delivery of a dead letter. Resolves with false if it is gone. @throws as `parse`, or `SpoolError`: it stays */
+  /** Makes a delivery of a dead letter; false if the letter is gone. @throws as `parse`, or `SpoolError`: the letter stays then */
   async retry(id: number, parse: (body: unknown) => unknown): Promise<boolean> {
     const letter = await this.letters.read(id)
     if (letter === undefined) return false

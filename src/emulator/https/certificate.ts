@@ -1,4 +1,4 @@
-/** Makes certificates (RFC 5280). Node.js can sign, but not write, them: the few kinds of DER (X.690) in them are written here. */
+/** Makes certificates (RFC 5280). Node.js can sign a certificate, but not write its DER (X.690): this file does. */
 import {
   createHash,
   createPrivateKey,

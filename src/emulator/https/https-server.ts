@@ -12,7 +12,7 @@ type Handler = (request: IncomingRequest) => Promise<Response>
 
 export type HttpsServer = Awaited<ReturnType<typeof listenHttps>>
 
-/** Its `baseUrl` has 127.0.0.1 if it listens on all addresses. @throws `ConfigurationError` if it cannot listen there */
+/** `baseUrl` has 127.0.0.1 if the server listens on all addresses. @throws `ConfigurationError` if it cannot listen */
 export async function listenHttps({ key, cert }: KeyAndCertificate, host: string, port: number) {
   const server = createServer({ key, cert })
   const listening = await listen(server, host, port)

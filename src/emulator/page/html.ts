@@ -22,7 +22,7 @@ export function actionButton(action: string, fields: object, label: string, kind
   return html`<form class="inline" action="api/${action}">${values}<button class="button ${kind}">${label}</button></form>`
 }
 
-/** The text comes when it is asked for: a page that hides secrets has none, not even for the clipboard. */
+/** A click fetches the text, so that a page that hides secrets holds none. */
 export function copyButton(name: string, label: string, kind = ''): Html {
   return html`<a class="button ${kind}" href="copy/${name}" data-copy>${label}</a>`
 }

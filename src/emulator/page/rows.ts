@@ -39,7 +39,7 @@ export function titleOf(event: TimeLineEvent): string {
   return operation === 'unknown' ? `${method} ${withoutQuery(path)}` : operation
 }
 
-/** Why it failed: what the answer says, or why there is none. */
+/** Why a request or callback failed: what the answer says, or why there is none. */
 export function reasonOf({ kind, request }: SentEvent): string | undefined {
   const { error, answer, status = 0 } = request
   const refusal = kind === 'request' ? request.refusal?.message : undefined
@@ -101,10 +101,7 @@ function aboutOf(event: TimeLineEvent, view: PageView): unknown {
   ]
 }
 
-function requestInWords(
-  { operation, method, path, headers, body }: RecordedRequest,
-  view: PageView,
-): unknown {
+function requestInWords({ operation, method, path, headers, body }: RecordedRequest, view: PageView) {
   if (operation !== 'create') return `${method} ${view.secrets.url(path)}`
   const {
     username = '',

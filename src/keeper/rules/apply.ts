@@ -102,7 +102,7 @@ function applyById(record: UserRecord, kind: RouteName, answered: Answered): App
 function applyConflict(record: UserRecord, answered: AnsweredCreate): Applied {
   const { request, facts, findings, sentAt } = answered
   const found = withTaken(answered)
-  // A recreate replaces an identical subscription: after a 409 none of ours exists.
+  // A recreate replaces an identical subscription: after a 409 there is none.
   if (request.kind === 'recreate')
     return {
       record: { ...withReplacementCounted(record, answered), id: undefined, idUnsure: undefined },
