@@ -87,8 +87,11 @@ export class Reconciliation {
   }
 
   #endingOf(error: unknown): Ending {
-    if (error instanceof Collision)
-      return { kind: 'prevented', againMs: 1_000, error: new Error(claimedMessage) }
+    if (error instanceof Collision) {
+      // Random, or processes whose second request waits for the rate would get in each other's way for ever.
+      const againMs = (1 + 4 * Math.random()) * 1_000
+      return { kind: 'prevented', againMs, error: new Error(claimedMessage) }
+    }
     if (error instanceof StoreFailure)
       return this.limiter.obstacle(this.stopSignal) ?? { kind: 'unavailable', error }
     return { kind: 'bug', againMs: this.options.sweepIntervalMs, error }

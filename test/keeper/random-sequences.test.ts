@@ -33,3 +33,27 @@ test('after any events the wanted subscriptions exist, and every gap is reported
   if (sequences >= 1_000 && RANDOM_PATH === undefined)
     expect([...reached]).toEqual(expect.arrayContaining(mustReach))
 })
+
+test('processes whose second request waits for the rate do not get in the way of each other for ever', async () => {
+  const failed = { kind: 'status', status: 500, effectAfterMs: 0 } as const
+  const late = { kind: 'late', effectAfterMs: 23_532, answerAfterMs: 30_000 } as const
+  const users = Array.from({ length: 16 }, (_, index) => `agent${index}`)
+  await play({
+    ...{ seed: 770_516_516, users: 14, deployment: { processes: 3, hasCompareAndSet: true } },
+    ...{ isStoreSynchronous: true, hasParameters: false, trafficEveryMs: undefined },
+    keeper: { existing: 'replace', sweepIntervalMs: 600_000, maxRequestsPerSecond: 5, concurrency: 1 },
+    ...{ routes: 'right', statusOfEnded: 404 },
+    steps: [
+      { event: 'end', details: { users }, thenMs: 1 },
+      { event: 'loseAnswers', details: { outcomes: [failed, late] }, thenMs: 10_000 },
+      {
+        event: 'loseAnswers',
+        details: { outcomes: [{ ...late, effectAfterMs: 1_144, answerAfterMs: 9_000 }] },
+        thenMs: 522_829,
+      },
+      { event: 'startAnother', details: {}, thenMs: 4_015 },
+      { event: 'leave', details: { user: 'agent0' }, thenMs: 8_135 },
+      { event: 'otherService', details: { forMs: 100 }, thenMs: 21 },
+    ],
+  })
+})
