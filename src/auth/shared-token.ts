@@ -6,7 +6,7 @@ import { withTimeLimit } from '../shared/waits.js'
 import type { KeyValueStore } from '../stores/key-value-store.js'
 import { accessTokenPattern, type IssuedToken } from './token-request.js'
 
-/** How long the store may take for one operation, in milliseconds. */
+/** How long the store may take for one `get` or `set`, in milliseconds. */
 const limitMs = 1_000
 
 const parsedValue = 'it returned no text: turn off what parses values (docs/stores.md, Your own)'
@@ -50,7 +50,7 @@ export class SharedToken {
     void this.#guarded('set', () => this.store.set(this.key, text, ttlMs))
   }
 
-  /** The result of an operation, or `undefined` if the store fails. */
+  /** The result of a `get` or `set`, or `undefined` if the store fails. */
   async #guarded(operation: 'get' | 'set', run: () => unknown): Promise<unknown> {
     try {
       return await withTimeLimit(limitMs, run)

@@ -90,7 +90,7 @@ export class TokenEndpoint implements Authorizer {
   async authorize(deadline: Deadline): Promise<Authorization> {
     const body = new URLSearchParams({ grant_type: 'client_credentials' })
     if (this.#scope !== undefined) body.set('scope', this.#scope)
-    const known = [...body.keys(), ...publicFields]
+    const noSecrets = [...body.keys(), ...publicFields]
     const request = { url: this.address.url, headers: new Headers(), body }
     const authenticating = (async () => this.#authenticate(request))()
     await deadline.waitFor(authenticating, 'token')
@@ -98,7 +98,7 @@ export class TokenEndpoint implements Authorizer {
     const secrets = [
       // Without the scheme, such as `Basic`.
       ...Object.values(headers).map((value) => value.replace(/^\w+ /, '')),
-      ...[...body].flatMap(([name, value]) => (known.includes(name) ? [] : [value])),
+      ...[...body].flatMap(([name, value]) => (noSecrets.includes(name) ? [] : [value])),
     ]
     return { headers, body: body.toString(), secrets }
   }

@@ -96,7 +96,7 @@ function misspelledIn(env: Environment): Issue[] {
   const names = [...Object.keys(variables), routeVariable('unsubscribe'), routeVariable('update')]
   return names.flatMap((name) => {
     const value = env[name] ?? ''
-    // A route may have spaces around it, and is no entry of `variables`.
+    // A route, which may have spaces around it, is not in `variables`.
     const hasSpace = value.trim() !== value && name in variables
     const message = spellingProblem(value) ?? (hasSpace ? 'must not begin or end with a space' : undefined)
     return message === undefined ? [] : { path: [name], message }

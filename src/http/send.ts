@@ -189,11 +189,11 @@ class RunningCall {
     this.deadline.checkClock()
     if (this.deadline.aborted) throw this.deadline.reason
     this.#authorizations.add(authorization)
-    const secrets = () => [request, ...this.#authorizations].flatMap((sent) => sent.secrets)
+    const secrets = () => [request, ...this.#authorizations].flatMap((each) => each.secrets)
     const headers = headersOf(request, authorization, body)
     const outcome = await transport.send({ method, address, headers, body }, this.deadline)
     const durationMs = Math.round(performance.now() - this.attemptedSince)
-    const sent = { method, url: address.shown, attempt: this.attempts, durationMs }
+    const fields = { method, url: address.shown, attempt: this.attempts, durationMs }
     if ('status' in outcome) {
       const answer = new Answer(outcome, request, secrets)
       const { status } = answer
@@ -202,7 +202,7 @@ class RunningCall {
       if (isOutcomeOpen(status) && isBusy(status)) this.busyAttempts += 1
       // A function, so that the id is searched for secrets only if a logger shows it. A getter takes 10 µs more.
       const requestId = () => answer.requestId
-      log('debug', { event: 'request.answered', ...sent, status, requestId }, 'Request answered')
+      log('debug', { event: 'request.answered', ...fields, status, requestId }, 'Request answered')
       return answer
     }
     const { error, requestSent } = outcome
@@ -210,7 +210,7 @@ class RunningCall {
     if (this.deadline.aborted) throw this.deadline.reason
     const details = { host: address.host, secrets: secrets() }
     const failure = toConnectionError(error, details, requestSent)
-    log('warn', { event: 'request.failed', ...sent, err: failure }, 'Request got no answer')
+    log('warn', { event: 'request.failed', ...fields, err: failure }, 'Request got no answer')
     return failure
   }
 

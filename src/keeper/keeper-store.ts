@@ -1,4 +1,4 @@
-/** The keeper's access to its store. While the store fails, every operation throws, and nothing is sent. */
+/** The keeper's access to its store. While the store fails, every method throws, and nothing is sent. */
 import { createHash, randomUUID } from 'node:crypto'
 import pMemoize from 'p-memoize'
 import * as z from 'zod'
@@ -89,7 +89,7 @@ export class KeeperStore {
     throw this.#fail('write', key, new Error(unwrittenMessage))
   }
 
-  /** Reported until an operation of this kind succeeds for the key. */
+  /** Reports a failed read or write of a key, until the same succeeds. */
   #fail(verb: 'read' | 'write', key: string, cause: unknown): StoreFailure {
     const failure = new StoreFailure(keyMessage(verb, this.#nameOf(key), reasonOf(cause)), { cause })
     this.problems.begin('STORE', failure.message, { about: `${verb} ${key}`, error: cause })

@@ -292,7 +292,7 @@ const endlessMessage =
 const unreadableMessage =
   'The service accepts creates, and its answers hold no id that can be read: tried again in 15 minutes.'
 const conflictMessage =
-  'The service has another subscription with this callback URL, whose id the keeper does not know: one of several ' +
+  'The service has another subscription with this callback URL, whose id the keeper does not know: one for several ' +
   'users, one of another environment, or one that this keeper made and lost. Unsubscribe it by its id, which a STRAY names ' +
   'after its next deliveries, or use another callback URL.'
 const surrogateMessage = 'has half a surrogate pair'

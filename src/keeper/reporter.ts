@@ -47,7 +47,7 @@ export class Reporter {
   }
 }
 
-/** Why an operation failed: a failed `fetch` says it in its cause, a failed connection in its code. */
+/** The reason of an error: a failed `fetch` says it in its cause, a failed connection in its code. */
 export function reasonOf(error: unknown): string {
   const { cause, code, message, name } = describeError(error)
   const reason = message || `${code ?? name}`

@@ -290,6 +290,6 @@ export class Users {
 }
 
 const strayMessage = (id: number) =>
-  `Deliveries arrive of subscription ${id}, which this keeper does not know: it may have lost the answer or the data of its store. ` +
+  `Deliveries arrive of subscription ${id}, which this keeper does not know: an answer or the data of the store may be lost. ` +
   `If no other program needs the subscription, call \`client.unsubscribe(${id})\` and then \`sweep()\`. ` +
   'If several keepers share this receiver, set `reportStrays: false`.'

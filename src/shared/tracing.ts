@@ -11,7 +11,7 @@ export function channelFor(name: 'call' | 'token' | 'sweep' | 'deliver' | 'recei
 }
 
 /**
- * Runs an operation, and publishes its context at its start and end, with the error if it fails, as
+ * Runs a function, and publishes its context at its start and end, with the error if it fails, as
  * `TracingChannel.tracePromise` does, but never its result, which may be a token. Nothing is computed while the channel
  * has no subscribers. Not an async function, which would be one more line in the stack of every error.
  *

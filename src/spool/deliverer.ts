@@ -167,7 +167,7 @@ export class Deliverer<Payloads extends PayloadSchemas> {
   /** Repeats a failed delivery, or does what `onStuck` says, which is called once in an interval. */
   async #fail(entry: Entry, delivery: Delivery<Payloads>, error: unknown): Promise<void> {
     const { toLogger, perMinute } = this.store.folder.reports
-    // Never delivered again, also if the dead letter must wait for room.
+    // Never delivered again, also if the dead letter must wait for disk space.
     const isFatal = entry.crashes >= maxCrashes
     const attempts = entry.attempts + 1
     const fields = { ...logFieldsOf(delivery), attempts, receivedAt: entry.receivedAt, err: error }

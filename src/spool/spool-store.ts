@@ -256,7 +256,7 @@ export class SpoolStore {
       try {
         return await entry.segment.writeState(entry)
       } catch (error) {
-        this.folder.reports.writeFailed(error, 'Removing a delivery that is done failed, will be repeated')
+        this.folder.reports.writeFailed(error, 'Removing a finished delivery failed, will be repeated')
       }
       if (this.isEnding) return
       await sleep(diskRetryMs)
@@ -278,7 +278,7 @@ export class SpoolStore {
   }
 
   async writeState(entry: Entry): Promise<void> {
-    const message = 'Writing when to repeat a delivery failed: the next start repeats it at once'
+    const message = 'Writing the due time failed: the next start repeats the delivery at once'
     await entry.segment.writeState(entry).catch((error) => this.folder.reports.writeFailed(error, message))
   }
 

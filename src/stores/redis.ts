@@ -45,7 +45,7 @@ export interface NodeRedisLike {
 export type RedisStore = Required<KeyValueStore>
 
 /**
- * A store on your app's Redis client (docs/stores.md, Redis). Every operation has one key, so that the store works on a
+ * A store on your app's Redis client (docs/stores.md, Redis). Every command has one key, so that the store works on a
  * cluster, too. The store neither connects nor closes the client. The app must listen to the client's
  * `error` events: in node-redis, an `error` event without a listener ends the process.
  *
