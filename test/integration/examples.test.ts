@@ -29,7 +29,7 @@ afterAll(() => project?.[Symbol.asyncDispose]())
 const ending: Readonly<Record<string, readonly RegExp[]>> = {
   'corporate-proxy.mts': [
     /^Subscription 1 was created through the proxy, which saw CONNECT emulator\.test:\d+/,
-    /^With no authority: .*its certificate as `ca`/,
+    /^With no authority: .*the certificate of its authority as `ca`/,
     /^With no password: .*407/,
   ],
   'quickstart.mts': [
