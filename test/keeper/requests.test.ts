@@ -40,6 +40,7 @@ test.each([
 
 test.each([
   ['answers 503', { kind: 'status', status: 503 }],
+  ['answers 429 with Retry-After: 1', { kind: 'status', status: 429, retryAfterMs: second }],
   ['answers 500, which may have taken effect', { kind: 'status', status: 500 }],
   ['resets connections', { kind: 'reset' }],
   ['cannot be reached', { kind: 'unreachable' }],
@@ -48,7 +49,13 @@ test.each([
   await world.time.advance(30 * minute)
   const before = world.requests.length
   world.outage = outage
-  await world.time.advance(2 * hour)
+  await world.time.advance(hour)
+  const { process, keeper } = nodeOf(world)
+  for (const minutes of [20, 40]) {
+    // No STRAY: another process may have made the subscription, and no record is read.
+    process.run(() => keeper.observe({}, { subscriptionId: -7 }))
+    await world.time.advance(minutes * minute)
+  }
   expect(problemCodes(nodeOf(world))).toEqual(['SERVICE'])
   expect(world.requests.length - before).toBeLessThanOrEqual(150)
   world.outage = undefined
