@@ -43,7 +43,7 @@ describe('a text that shows a secret is blanked', () => {
     ['in a form', 'a b&c+d', 'got=a+b%26c%2Bd&x=y'],
     ['in a URL in lower case', 'a b/é', 'got a%20b%2f%c3%a9?'],
     ['with a percent sign of its own', '100%ok%', 'got 100%ok%'],
-    ['with a plus for a space', 'a b+c d', 'got a+b%2bc+d'],
+    ['with pluses for spaces, and no percent sign', 'a b c', 'got a+b+c'],
     ['after what looks like the beginning of an escape', '41secret', 'got %41secret'],
     ['of a single character', '!', 'what!'],
     ['of three characters, escaped', 'a+b', 'got xa%2Bby'],
