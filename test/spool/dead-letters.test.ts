@@ -73,22 +73,25 @@ describe('deliveries that can no longer be read', () => {
   })
 
   test('are delivered after `retry` by a process that can read them', async (folder) => {
+    const trace = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`
     const strict = await folder.open({ payloads })
-    await keep(strict, numbered(1))
+    await strict.keep({}, { delivery: numbered(1), header: () => trace })
     await until(() => strict.size === 0)
     const [letter] = await lettersOf(strict)
     const id = letter?.id ?? 0
     await expect(strict.retry(id)).rejects.toBeInstanceOf(InvalidDeliveryError)
     expect(await lettersOf(strict)).toEqual([letter])
     await strict.close()
-    const { deliver, delivered } = recorder()
-    await using spool = await folder.open({ deliver })
+    const delivered: unknown[] = []
+    await using spool = await folder.open({
+      deliver: (delivery, { traceparent }) => void delivered.push([delivery, traceparent]),
+    })
     expect(await spool.retry(id)).toBe(true)
     // It waits since it was received.
     expect(spool.oldestReceivedAt).toBe(letter?.receivedAt)
     expect(await spool.retry(id)).toBe(false)
     await until(() => spool.size === 0)
-    expect(delivered).toEqual([numbered(1)])
+    expect(delivered).toEqual([[numbered(1), trace]])
     expect(await lettersOf(spool)).toEqual([])
   })
 })
