@@ -19,6 +19,8 @@ export class KeeperStore {
   /** Whether the last test of the store failed. */
   isFailing = false
   #isTested = false
+  /** Begins what this process writes to test the store. */
+  readonly #mark = `{"check":"${randomUUID().slice(0, 23)}`
 
   /** @param service - a part of every key, so that the records of another service are not found */
   constructor(
@@ -102,13 +104,15 @@ export class KeeperStore {
   async #tryWrite(): Promise<void> {
     const name = this.#nameOf('check')
     try {
-      // Like a record: some stores parse JSON, cut long texts, or change letters.
-      const sample = 'Aa'.repeat(500)
-      const next = () => JSON.stringify({ check: randomUUID(), sample })
-      await inTime(() => this.store.set(name, next()))
+      // Like a record: some stores parse or format JSON, cut long texts, or change letters.
+      const sample = `","sample":"${'Aa'.repeat(500)}"}`
+      const next = () => this.#mark + randomUUID().slice(23) + sample
+      const written = next()
+      await inTime(() => this.store.set(name, written))
       const text = storedText(await inTime(() => this.store.get(name)))
       // Another process may have written its own value meanwhile.
-      if (!text?.endsWith(`"${sample}"}`)) throw new Error(forgetfulMessage)
+      if (text !== written && (!text?.endsWith(sample) || text.startsWith(this.#mark)))
+        throw new Error(forgetfulMessage)
       if (await inTime(() => this.#swap('check', next(), text)))
         throw new TypeError(wrongResultMessage('true although another value was there'))
     } catch (error) {
@@ -211,7 +215,7 @@ const failingMessage =
   'The store fails, hangs or does not keep what is written: repair it, or its client (docs/stores.md). Until it works ' +
   'again nothing is sent.'
 const forgetfulMessage =
-  'The store does not hold what was just written to it: it holds another text, a part of it, or nothing.'
+  'The store does not hold what was just written to it: it holds another text, a part of it, an older one, or nothing.'
 const keyMessage = (verb: string, name: string, reason: string) =>
   `The store cannot ${verb} "${name}", and works otherwise. Repair the key or delete it. The last error: ${reason}`
 const unreadableMessage = (name: string) =>

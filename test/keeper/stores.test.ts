@@ -222,12 +222,16 @@ const changing =
     set: (key, value) => kept.set(key, changed(value)),
     compareAndSet: (key, expected, value) => kept.compareAndSet(key, expected, changed(value)),
   })
+const formatting: Change = (kept) => ({ get: async (key) => (await kept.get(key))?.replaceAll(':', ': ') })
+const late: Change = (kept) => ({ set: (key, value) => void setTimeout(() => kept.set(key, value), second) })
 const parsing: Change = (kept) => ({ get: async (key) => JSON.parse((await kept.get(key)) ?? 'null') })
 
 test.each<[string, Change, string]>([
   ...[1, 'OK', undefined, null, true].map(returning),
   ['cuts long texts', changing((value) => value.slice(0, 255)), 'does not hold what was just written'],
   ['changes letters', changing((value) => value.toLowerCase()), 'does not hold what was just written'],
+  ['formats JSON, as a column of type jsonb', formatting, 'does not hold what was just written'],
+  ['shows a value a second later', late, 'does not hold what was just written'],
   [
     'throws if another value is there',
     (kept) => ({
