@@ -440,8 +440,8 @@ describe.concurrent('damage', () => {
     expect(folder.damages).toEqual(damages)
   })
 
-  test('a segment that another program removed is reported, and waits no longer', async (folder) => {
-    await folder.leave(numbered(1))
+  test('a segment that another program removed is reported once, and waits no longer', async (folder) => {
+    await folder.leave(numbered(1), numbered(2))
     const [name = ''] = await folder.names()
     const files = filesWith({
       before: async (operation, file) => {
