@@ -1,6 +1,6 @@
 /** What a user reads who gives something wrong: all of it side by side, so that it can be read as one voice. */
 import { NotificationClient, NotificationError } from 'notification-subscriber'
-import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
+import { startEmulator } from 'notification-subscriber/emulator'
 import { redisStore } from 'notification-subscriber/redis'
 import { DeliverySpool } from 'notification-subscriber/spool'
 import {
@@ -11,15 +11,12 @@ import {
   toNodeHandler,
   toWebHandler,
 } from 'notification-subscriber/webhooks'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import * as z from 'zod'
 import { baseUrl, credentials, fakeService, subscription } from '../support/fake-service.js'
 import { expectPage } from '../support/message-page.js'
 
-let emulator: Emulator
-beforeAll(async () => {
-  emulator = await startEmulator()
-})
+const emulator = await startEmulator()
 afterAll(() => emulator.close())
 
 /** Makes calls which all fail, and compares their messages with a page of test/messages. */

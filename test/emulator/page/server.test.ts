@@ -2,16 +2,12 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { connect } from 'node:net'
-import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startEmulator } from 'notification-subscriber/emulator'
+import { afterAll, describe, expect, test } from 'vitest'
 import { ConfigurationError } from '../../../src/errors.js'
 
-let emulator: Emulator
-let pageUrl: string
-beforeAll(async () => {
-  emulator = await startEmulator({ page: true })
-  pageUrl = emulator.pageUrl ?? ''
-})
+const emulator = await startEmulator({ page: true })
+const { pageUrl = '' } = emulator
 afterAll(() => emulator.close())
 
 interface Sent {

@@ -1,13 +1,10 @@
 import { NotificationClient, type Routes } from 'notification-subscriber'
-import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startEmulator } from 'notification-subscriber/emulator'
+import { afterAll, describe, expect, test } from 'vitest'
 import { createPath, routeOf } from '../../support/routes.js'
 import { type Answer, apiAuthorization, create, form, send } from '../support.js'
 
-let emulator: Emulator
-beforeAll(async () => {
-  emulator = await startEmulator()
-})
+const emulator = await startEmulator()
 afterAll(() => emulator.close())
 
 const url = 'https://app.example.com/'

@@ -1,5 +1,5 @@
-import { type Emulator, startEmulator } from 'notification-subscriber/emulator'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { startEmulator } from 'notification-subscriber/emulator'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { expectPage } from '../../support/message-page.js'
 import { createPath, routeOf } from '../../support/routes.js'
 import {
@@ -14,10 +14,7 @@ import {
   update,
 } from '../support.js'
 
-let emulator: Emulator
-beforeAll(async () => {
-  emulator = await startEmulator({ permittedHeaders: ['UserData', 'X-Site'] })
-})
+const emulator = await startEmulator({ permittedHeaders: ['UserData', 'X-Site'] })
 afterAll(() => emulator.close())
 
 // One emulator for all: each test has callback URLs of its own.

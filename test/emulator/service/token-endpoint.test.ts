@@ -1,14 +1,11 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { type Emulator, type EmulatorOptions, startEmulator } from 'notification-subscriber/emulator'
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
 import { expectPage } from '../../support/message-page.js'
 import { createPath, routeOf, tokenPath } from '../../support/routes.js'
 import { accessToken, basic, form, requestToken, send } from '../support.js'
 
-let emulator: Emulator
-beforeAll(async () => {
-  emulator = await startEmulator()
-})
+const emulator = await startEmulator()
 afterAll(() => emulator.close())
 afterEach(() => void vi.useRealTimers())
 

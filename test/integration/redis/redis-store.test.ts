@@ -4,7 +4,7 @@ import Keyv from 'keyv'
 import type { KeyValueStore } from 'notification-subscriber'
 import { type RedisStore, redisStore } from 'notification-subscriber/redis'
 import { createClient } from 'redis'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import {
   describeCompareAndSet,
   describeKeyValueStore,
@@ -35,38 +35,25 @@ function keyvOn(url: string): OpenStore {
   return { store: keyv, close: () => adapter.disconnect(true) }
 }
 
-let server: RedisServer
-beforeAll(async () => {
-  server = await RedisServer.start()
-})
+const server = await RedisServer.start()
 afterAll(() => server[Symbol.asyncDispose]())
 
 describe.each([
   ['ioredis', ioredisOn],
   ['node-redis', nodeRedisOn],
 ])('redisStore on %s', (library, open) => {
-  const opened: OpenStore<RedisStore>[] = []
-  beforeAll(async () => {
-    for (let count = 0; count < 8; count += 1) opened.push(open(server.url))
-  })
+  const first = open(server.url)
+  const others = Array.from({ length: 7 }, () => open(server.url))
   afterAll(async () => {
-    for (const { close } of opened) await close()
+    for (const { close } of [first, ...others]) await close()
   })
 
-  const first = () => {
-    const [each] = opened
-    if (each === undefined) throw new Error('beforeAll opens several')
-    return each.store
-  }
-  describeKeyValueStore(library, first)
-  describeCompareAndSet(library, () => [first(), ...opened.slice(1).map(({ store }) => store)])
+  describeKeyValueStore(library, () => first.store)
+  describeCompareAndSet(library, () => [first.store, ...others.map(({ store }) => store)])
 })
 
 describe('@keyv/redis', () => {
-  let opened: OpenStore
-  beforeAll(async () => {
-    opened = keyvOn(server.url)
-  })
+  const opened = keyvOn(server.url)
   afterAll(() => opened.close())
   describeKeyValueStore('Keyv on Redis', () => opened.store)
 })
