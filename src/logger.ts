@@ -16,7 +16,7 @@ export interface Logger {
   error(fields: object, message: string): void
 }
 
-/** Writes a line. Never throws, because a broken log must not break a call. A field may be a function: called for a logger only. */
+/** Writes a line. Never throws: a broken log must not break a call. A field's function is called only if there is a logger. */
 export type Log = (level: keyof Logger, fields: LogFields, message: string) => void
 
 /** Every line has the name of its event (docs/observability.md, Events). */
