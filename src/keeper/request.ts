@@ -179,7 +179,8 @@ function routesMessage(routes: readonly RouteName[], error: unknown): string {
   const refusal =
     error instanceof ApiError && error.url ? `${error.url} answered ${error.status}` : messageOf(error)
   const answer = error === undefined ? 'an unsubscribe was answered 2xx, and ended nothing' : refusal
-  const replaced = 'Or a process without this store replaced subscriptions: give all processes one store.'
+  const replaced =
+    'Or subscriptions were replaced: give all processes one store, and name each user once (not also Alice as alice).'
   return (
     `The service has another route than ${settings} of the client: ${answer}. Set \`routes.update\` and ` +
     '`routes.unsubscribe` to the methods and paths of this service: until then subscriptions are not updated or not ended. ' +
