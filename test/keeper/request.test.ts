@@ -44,6 +44,7 @@ describe('an error of the client', () => {
     ['a create without an answer', create, new OutcomeUnknownError('', { request }), 'lost', 'unavailable'],
     ['no connection', update, new ConnectionError('', { requestSent: false }), 'refused', 'unavailable'],
     ['no answer in time to an update', update, late('answer'), 'lost', 'unavailable'],
+    ['no token in time', create, late('token'), 'refused', 'unavailable'],
     ['a 500', update, api(500), 'lost', 'unavailable'],
     ['a 501', create, api(501), 'refused', 'unavailable'],
     ['an answer of a proxy', update, unreadable(200), 'lost', 'unavailable'],
