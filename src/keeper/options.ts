@@ -80,7 +80,7 @@ export interface SubscriptionKeeperOptions
    * Default: 0.5.
    */
   readonly maxRemovedShare?: number | undefined
-  /** Whether deliveries of unknown subscriptions are reported: `false` where keepers share a receiver. Default: `true`. */
+  /** Whether deliveries of unknown subscriptions are reported: `false` where keepers of one service share a receiver. Default: `true`. */
   readonly reportStrays?: boolean | undefined
   /**
    * Gets a line for what the keeper does, never a secret; `false` logs nothing. Default: gaps and problems alone

@@ -74,7 +74,7 @@ export class SubscriptionKeeper implements AsyncDisposable {
 
   /**
    * Records a delivery as proof that its subscription exists. A handler for every notification, bound to its keeper:
-   * `receiver.onAny(keeper.observe)`. Synchronous, and never throws.
+   * `receiver.onAny(keeper.observe)`; for tenants see docs/receiver.md, Secrets that change. Synchronous, and never throws.
    */
   readonly observe = (_notification: unknown, context: { readonly subscriptionId: number }): void => {
     this.#queue.observe(context?.subscriptionId)

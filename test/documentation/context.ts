@@ -48,6 +48,7 @@ export declare const queue: { add(item: object): Promise<void> }
 
 // Of the keeper.
 export declare const keeper: SubscriptionKeeper
+export declare const keepers: ReadonlyMap<string, SubscriptionKeeper>
 export declare const keeperOptions: SubscriptionKeeperOptions
 export declare const redisClient: Redis
 export declare const winstonLogger: WinstonLogger
