@@ -1,6 +1,10 @@
 import { inspect } from 'node:util'
 import * as sdk from 'notification-subscriber'
-import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
+
+// Loaded here and not in the test: what is loaded in a test is taken for covered by it alone (test/mutation).
+vi.resetModules()
+const copy = await import('notification-subscriber')
 
 const request = {
   notificationTypes: ['behavioral'],
@@ -72,13 +76,6 @@ describe('one hierarchy', () => {
     for (const value of [...others, ...impostors]) {
       for (const Class of [sdk.NotificationError, sdk.ApiError]) expect(value instanceof Class).toBe(false)
     }
-  })
-
-  // Loaded here and not in the test: what is loaded in a test is taken for covered by it alone (test/mutation).
-  let copy: typeof sdk
-  beforeAll(async () => {
-    vi.resetModules()
-    copy = await import('notification-subscriber')
   })
 
   test('instances from another loaded copy of the package are instances', () => {
