@@ -84,7 +84,9 @@ export async function namedValuesOf(
     const value = file === undefined ? env[variable] : (await textOf(flag, file))?.replace(/\r?\n$/, '')
     // The name of the variable is not repeated: it may be the value, which a shell put there.
     if (value === undefined)
-      throw new UsageError(`${flag} ${name}: its variable is not set: write its name, without $`)
+      throw new UsageError(
+        `${flag} ${name}: its variable is not set: write its name, without $, or name the file that sets it with --dotenv`,
+      )
     if (!headerValue.test(value) || value === '') {
       const source = file === undefined ? 'variable' : 'file'
       throw new UsageError(`${flag} ${name}: its ${source} must hold one line that can be sent in a header`)

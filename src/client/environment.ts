@@ -144,4 +144,6 @@ function namedByVariable({ path, message }: Issue, isCaRead: boolean): Issue {
   return name === undefined || (option === 'ca' && !isCaRead) ? { path, message } : { path: [name], message }
 }
 
-const unusable = configurationError('NotificationClient cannot be made from this environment')
+const unusable = configurationError(
+  'NotificationClient cannot be made from this environment (`node --env-file=.env` reads a file)',
+)

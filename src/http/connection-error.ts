@@ -13,7 +13,7 @@ const trustOrSend: Words = (view) =>
 
 /** What to do, by the code of a failure without a connection: the server cannot have seen the request. */
 const advice: Readonly<Record<string, string | Words>> = {
-  ECONNREFUSED: 'Is the address right, and is the service running?',
+  ECONNREFUSED: 'Is the address right, and does a server run there?',
   ENOTFOUND: 'Check the address for a typing error.',
   EAI_AGAIN: 'Check the DNS and try again.',
   EHOSTUNREACH: network,

@@ -293,8 +293,8 @@ const unreadableMessage =
   'The service accepts creates, and its answers hold no id that can be read: tried again in 15 minutes.'
 const conflictMessage =
   'The service has another subscription with this callback URL, whose id the keeper does not know: one for several ' +
-  'users, one of another environment, or one that this keeper made and lost. Unsubscribe it by its id, which a STRAY names ' +
-  'after its next deliveries, or use another callback URL.'
+  'users, one of another environment, or one that this keeper made and lost. Unsubscribe it by its id, the `subscriptionId` ' +
+  'of its deliveries, or use another callback URL.'
 const surrogateMessage = 'has half a surrogate pair'
 const invalidMessage =
   'The client refuses these users. Correct the roster or the options: until then nothing is sent for them.'

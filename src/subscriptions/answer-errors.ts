@@ -196,11 +196,11 @@ export function conflictError(
     (view) =>
       recreateIfExists
         ? `An existing subscription covers part of ${wanted}, and ${view.recreateIfExists} replaces only an identical one. ` +
-          'Nothing was created or deleted. Unsubscribe the existing subscription first, or leave out the users and ' +
-          'types that it covers, or use another callback URL.'
+          'Nothing was created or deleted. Unsubscribe the existing subscription first, by the id in its deliveries, or ' +
+          'leave out the users and types that it covers, or use another callback URL.'
         : `An existing subscription covers ${wanted}, wholly or in part. Nothing was created. ` +
           `If the existing one is identical, ${view.recreateIfExists} replaces it and returns the new id. ` +
-          'If that fails with 409, too, the existing one overlaps only in part: unsubscribe it first.',
+          'If that fails with 409, too, the existing one overlaps only in part: unsubscribe it first, by the id in its deliveries.',
     (message) => new SubscriptionConflictError(message, details),
   )
 }

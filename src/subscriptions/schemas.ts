@@ -175,7 +175,7 @@ function associatedValuesSchema(reservedProblem: (name: string) => string | unde
 
 /** Why a text cannot be the value of a header, or is probably a mistake. */
 function valueProblem(value: string): string | undefined {
-  if (value === '') return 'must not be empty: is a variable not set?'
+  if (value === '') return 'must not be empty (is a variable not set?)'
   return placeholderProblem(value) ?? headerValueProblem(value)
 }
 

@@ -7,7 +7,8 @@ import { headerOf } from './headers.js'
 export const bodyTimeoutMs = 10_000
 
 /** What to do if something else has read the body. */
-export const routeAdvice = 'put the route before every body parser (docs/receiver.md)'
+export const routeAdvice =
+  'put the route before every body parser, by the adapter of your framework (docs/receiver.md)'
 
 /**
  * The body of a request, or `undefined` if the body is too large. The body is in an object, because a promise looks for a

@@ -39,6 +39,7 @@ export declare const receiver: DeliveryReceiver
 export declare const body: string
 export declare const current: string
 export declare const token: string
+export declare const CALLBACK_URL: string
 export declare const secrets: { token: string }
 export declare const next: string
 export declare const vault: { read(): Promise<Map<string, { token: string[] }>> }
