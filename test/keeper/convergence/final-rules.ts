@@ -71,22 +71,18 @@ export function areIdsLost({ configuration, hadWrongRoutes, problems, store }: W
 export function wrongInTheKeeper(world: World, { keeper, process, openProblems }: Node): string[] {
   return process.run(() => {
     const { counts, problems } = keeper.status()
-    // Limits: an id that two users have had is a CONFLICT, and the end of it may be that of a third.
-    const mayHaveConflicts = world.options.keeper?.existing === 'report' && world.areIdsGivenAnew
     const wrongIds = [...world.wanted.keys()].flatMap((username) => {
       const real = world.subscriptionsOf(username).find((each) => isAsConfigured(world, each))?.id
       const known = keeper.subscription(username)?.subscriptionId
-      return known === real || areIdsLost(world)
-        ? []
-        : [`${username} has ${real}, and the keeper knows ${known}`]
+      const isAllowed = known === real || areIdsLost(world)
+      return isAllowed ? [] : [`${username} has ${real}, and the keeper knows ${known}`]
     })
     // Limits, too: an identical subscription of a lost record looks like a wrong route.
-    const isAllowed = (code: string) =>
-      (code === 'ROUTES' && world.store.hasLost()) || (code === 'CONFLICT' && mayHaveConflicts)
-    const open = problems.filter(({ code }) => !lasting.includes(code) && !isAllowed(code))
-    const conflicts = mayHaveConflicts ? counts.conflict : 0
+    const open = problems.filter(
+      ({ code }) => !lasting.includes(code) && !(code === 'ROUTES' && world.store.hasLost()),
+    )
     const isCounted =
-      counts.active + conflicts === world.wanted.size && counts.unproven + counts.failing === 0
+      counts.active === world.wanted.size && counts.unproven + counts.conflict + counts.failing === 0
     return [
       ...wrongIds,
       ...open.map(({ code, message }) => `${code} is open: ${message}`),
