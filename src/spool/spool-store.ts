@@ -300,7 +300,7 @@ export class SpoolStore {
     if (letter === undefined) return false
     parse(letter.body)
     const text = jsonOf(contentOf(letter.body))
-    // With a new id, because a delivery that has the id of a letter counts as the one that became the letter.
+    // The delivery gets a new id: a start would take one with the id of a letter for the delivery that became this letter.
     return this.letters.remove(id, () => this.#addNew(text, letter.receivedAt, letter.traceparent))
   }
 
